@@ -1,0 +1,62 @@
+"""Sizes and durations as people write them: "25 MiB", "50 us"."""
+
+import math
+import re
+
+_QUANTITY = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµ]*)\s*")
+
+BYTES = {
+    "B": 1,
+    "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+    "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
+}  # fmt: skip
+
+_STEPS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
+
+
+def parse_bytes(text: str) -> int:
+    """Return the number of bytes that `text` ("4 MiB", "25 MB", "0 B") names.
+
+    Raises ValueError, with what would be right, for a missing or unknown unit, a negative size or
+    a size that is not a whole number of bytes.
+    """
+    value, unit = _split(text, BYTES, example="4 MiB")
+    nbytes = value * BYTES[unit]
+    if nbytes < 0:
+        raise ValueError(f"a size cannot be negative: {text!r}")
+    if nbytes != int(nbytes):
+        raise ValueError(f"{text!r} is not a whole number of bytes")
+    return int(nbytes)
+
+
+def format_bytes(nbytes: float) -> str:
+    """Return `nbytes` with three significant digits in the binary unit that fits: "1.5 MiB"."""
+    for unit, size in _STEPS:
+        if abs(nbytes) >= size:
+            return f"{nbytes / size:.3g} {unit}"
+    return f"{nbytes:.0f} B"
+
+
+def format_seconds(seconds: float) -> str:
+    """Return `seconds` with three significant digits in the unit that fits: "1.25 ms"."""
+    if math.isnan(seconds):
+        return "-"
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if abs(seconds) >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def _split(text: str, units: dict[str, int], example: str) -> tuple[float, str]:
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
+        raise ValueError(f"cannot read {text!r}; write a number and a unit, such as {example!r}")
+    number, unit = match.groups()
+    if unit not in units:
+        known = ", ".join(units)
+        problem = f"unknown unit {unit!r}" if unit else "a unit is missing"
+        raise ValueError(f"{problem} in {text!r}; write it as in {example!r} (units: {known})")
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError(f"{text!r} is not finite")
+    return value, unit
