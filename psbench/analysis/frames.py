@@ -1,0 +1,197 @@
+"""Rows as tidy frames: every row carries the cell it belongs to, and only last attempts count."""
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, fields
+from typing import Any
+
+import pandas as pd
+
+from psbench.analysis.measures import (
+    busiest_bytes_per_step,
+    derive_steps,
+    step_measures,
+    synchronisation,
+    target_measures,
+)
+from psbench.results import EvalRow, EventRow, StepRow, TrialRow, TrialSteps
+
+CELL_COLUMNS = (
+    "label",
+    "strategy",
+    "workers",
+    "servers",
+    "global_batch",
+    "task",
+    "engine",
+    "transport",
+)
+_PER_NODE = ("bytes_sent", "bytes_received", "messages_sent", "messages_received", "node_hosts")
+_DERIVED = ("step_s", "sync_s", "wait_s", "comm_s")
+_MEASURES = (
+    "samples_per_s",
+    "step_s",
+    "step_p95_s",
+    "busiest_bytes_per_step",
+    "staleness_mean",
+    "staleness_p95",
+    "staleness_max",
+    "final_loss",
+    "final_accuracy",
+    "steps_to_target",
+    "steps_to_target_bound",
+    "samples_to_target",
+    "samples_to_target_bound",
+    "time_to_target_s",
+    "time_to_target_s_bound",
+)
+
+Key = tuple[str, int]
+"""(cell id, repeat): what a trial is known by, whatever its attempt."""
+
+
+def cell_columns(manifest: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return, for each cell id in the spec's order, its identifying columns and its axes.
+
+    An axis is a column with its dotted name, where it is not a column already; a value that is no
+    scalar is written as JSON.
+    """
+    axes = varied_axes(manifest)
+    return {
+        cell["id"]: {name: cell[name] for name in CELL_COLUMNS}
+        | {axis: _axis_value(cell["fields"], axis) for axis in axes}
+        for cell in manifest["cells"]
+    }
+
+
+def varied_axes(manifest: dict[str, Any]) -> list[str]:
+    """Return the axes of the spec that are no column of every frame already."""
+    return [axis for axis in manifest["axes"] if axis not in CELL_COLUMNS]
+
+
+def variant_axes(manifest: dict[str, Any]) -> list[str]:
+    """Return the axes by which cells of one strategy and as many workers are told apart."""
+    return [axis for axis in varied_axes(manifest) if not axis.startswith("strategy.")]
+
+
+def last_attempts(rows: Iterable[TrialRow | EvalRow | TrialSteps]) -> dict[Key, int]:
+    """Return the number of the last attempt at each trial that left any row."""
+    last: dict[Key, int] = {}
+    for row in rows:
+        key = (row.cell_id, row.repeat)
+        last[key] = max(row.attempt, last.get(key, row.attempt))
+    return last
+
+
+def steps_frame(
+    manifest: dict[str, Any], trials: Iterable[TrialRow], steps: Iterable[TrialSteps]
+) -> pd.DataFrame:
+    """Return one row a rank and step of `steps`, with the derived durations of `derive_steps`."""
+    cells = {cell["id"]: cell for cell in manifest["cells"]}
+    identities = _identities(manifest, reserved=StepRow._fields)
+    one_clock = {(row.cell_id, row.repeat): row.one_clock for row in trials}
+    columns = [*next(iter(identities.values())), "repeat", "attempt", *StepRow._fields, *_DERIVED]
+    frames = []
+    for trial in steps:
+        cell = cells[trial.cell_id]
+        derived = derive_steps(
+            trial.table.to_pandas(),
+            kind=synchronisation(cell["fields"]["strategy"]),
+            workers=cell["workers"],
+            one_clock=one_clock.get((trial.cell_id, trial.repeat), False),
+        )
+        own = identities[trial.cell_id] | {"repeat": trial.repeat, "attempt": trial.attempt}
+        for name, value in own.items():
+            derived[name] = [value] * len(derived)
+        frames.append(derived[columns])
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
+
+
+def evals_frame(manifest: dict[str, Any], evals: Iterable[EvalRow]) -> pd.DataFrame:
+    """Return one row an evaluation, in the order of cells, repeats and steps."""
+    names = [field.name for field in fields(EvalRow)]
+    identities = _identities(manifest, reserved=names[1:])
+    order = list(identities)
+    ordered = sorted(evals, key=lambda row: (order.index(row.cell_id), row.repeat, row.step))
+    records = [identities[row.cell_id] | asdict(row) for row in ordered]
+    columns = [*next(iter(identities.values())), *names[1:]]
+    return pd.DataFrame(records, columns=columns).astype({"loss": float, "accuracy": float})
+
+
+def events_frame(events: Iterable[EventRow]) -> pd.DataFrame:
+    """Return one row an event, in the order in which they happened."""
+    names = [field.name for field in fields(EventRow)]
+    frame = pd.DataFrame([asdict(row) for row in events], columns=names)
+    return frame.astype({"repeat": "Int64"})
+
+
+def trials_frame(
+    manifest: dict[str, Any],
+    trials: Iterable[TrialRow],
+    steps: pd.DataFrame,
+    evals: pd.DataFrame,
+) -> pd.DataFrame:
+    """Return one row a trial that has ended, with its measures, in the order of cells and repeats.
+
+    `transport` is the realised one. `steps` and `evals` are the frames of the same run. A measure
+    that a trial lacks is NaN.
+    """
+    cells = cell_columns(manifest)
+    order = list(cells)
+    targets = {cell["id"]: cell["target"] for cell in manifest["cells"]}
+    timed = _by_trial(steps[~steps["warmup"].astype(bool)])
+    evaluated = _by_trial(evals)
+    records = []
+    for row in sorted(trials, key=lambda row: (order.index(row.cell_id), row.repeat)):
+        key = (row.cell_id, row.repeat)
+        own_evals = evaluated.get(key, evals.iloc[:0])
+        records.append(
+            cells[row.cell_id]
+            | asdict(row)
+            | _trial_measures(row, own_evals)
+            | step_measures(timed.get(key, steps.iloc[:0]))
+            | target_measures(
+                own_evals,
+                targets[row.cell_id],
+                trained={"step": row.steps, "samples": row.samples, "seconds": row.seconds},
+            )
+        )
+    own_columns = [field.name for field in fields(TrialRow) if field.name not in _PER_NODE]
+    names = ["cell_id", *CELL_COLUMNS, *varied_axes(manifest), *own_columns, *_MEASURES]
+    return pd.DataFrame(records, columns=list(dict.fromkeys(names)))
+
+
+def _trial_measures(row: TrialRow, evals: pd.DataFrame) -> dict[str, float]:
+    return {
+        "samples_per_s": row.samples / row.seconds if row.samples and row.seconds > 0 else math.nan,
+        "busiest_bytes_per_step": busiest_bytes_per_step(
+            row.bytes_sent, row.bytes_received, row.steps
+        ),
+        "final_loss": float(evals["loss"].iloc[-1]) if len(evals) else math.nan,
+        "final_accuracy": float(evals["accuracy"].iloc[-1]) if len(evals) else math.nan,
+    }
+
+
+def _by_trial(frame: pd.DataFrame) -> dict[Any, pd.DataFrame]:
+    return dict(iter(frame.groupby(["cell_id", "repeat"])))
+
+
+def _identities(manifest: dict[str, Any], reserved: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the columns by which a row of steps or evaluations is told from those of other cells.
+
+    An axis whose name the row has for itself (`reserved`) gives way.
+    """
+    names = ["strategy", "workers", *varied_axes(manifest)]
+    names = [name for name in names if name not in set(reserved)]
+    return {
+        cell_id: {"cell_id": cell_id} | {name: columns[name] for name in names}
+        for cell_id, columns in cell_columns(manifest).items()
+    }
+
+
+def _axis_value(cell_fields: dict[str, Any], axis: str) -> Any:
+    value: Any = cell_fields
+    for name in axis.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return json.dumps(value) if isinstance(value, dict | list) else value

@@ -1,0 +1,114 @@
+"""The derived measures, as METRICS defines them: from logged times to wait, communication, target.
+
+Warm-up steps train but are not timed: callers leave their rows out of every timing measure.
+"""
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+Synchronisation = Literal["synchronous", "asynchronous", "none"]
+
+CLOCK_NOISE_S = 1e-4
+"""How far below zero a difference of readings may fall through the clock alone."""
+
+
+def synchronisation(strategy: dict[str, Any]) -> Synchronisation:
+    """Return how ranks wait for each other under `strategy`, a cell's field of that name."""
+    if strategy["kind"] == "none":
+        return "none"
+    if strategy["kind"] == "parameter_server" and strategy["consistency"] == "asynchronous":
+        return "asynchronous"
+    return "synchronous"
+
+
+def derive_steps(
+    steps: pd.DataFrame, *, kind: Synchronisation, workers: int, one_clock: bool
+) -> pd.DataFrame:
+    """Return one trial's `steps` with step_s, sync_s, wait_s and comm_s (all seconds) added.
+
+    step_s: the whole step. sync_s: the synchronisation. wait_s: synchronous strategies, the latest
+    entry among the ranks of the step minus this rank's own; NaN where the nodes' clocks differ
+    (`one_clock` False) or a rank's row is missing, and for asynchronous strategies, where queue_s
+    plays its part. comm_s: sync_s minus wait_s (or queue_s) minus server_update_s; a difference
+    that clock noise made negative is 0, a larger one is left to be seen. Without synchronisation
+    wait_s and comm_s are 0.
+    """
+    step_s = steps["end_s"] - steps["begin_s"]
+    sync_s = steps["exit_s"] - steps["enter_s"]
+    zero = pd.Series(0.0, index=steps.index)
+    if kind == "none":
+        wait_s, idle_s = zero, sync_s
+    elif kind == "asynchronous":
+        wait_s, idle_s = zero + np.nan, steps["queue_s"]
+    else:
+        entries = steps.groupby("step")["enter_s"]
+        comparable = (entries.transform("size") == workers) & (one_clock or workers == 1)
+        wait_s = (entries.transform("max") - steps["enter_s"]).where(comparable)
+        idle_s = wait_s
+    comm_s = sync_s - idle_s - (0.0 if kind == "none" else steps["server_update_s"])
+    comm_s = comm_s.mask(comm_s.between(-CLOCK_NOISE_S, 0.0), 0.0)
+    return steps.assign(step_s=step_s, sync_s=sync_s, wait_s=wait_s, comm_s=comm_s)
+
+
+def busiest_bytes_per_step(sent: tuple[int, ...], received: tuple[int, ...], steps: int) -> float:
+    """Return the most bytes that crossed one node's port in one direction, a step.
+
+    `sent` and `received` have one entry a node. NaN where nothing was counted.
+    """
+    if steps == 0 or not sent:
+        return math.nan
+    return max(*sent, *received) / steps
+
+
+def step_measures(timed: pd.DataFrame) -> dict[str, float]:
+    """Return one trial's step_s (median), step_p95_s and staleness from its `timed` step rows.
+
+    Over all ranks and steps; staleness is in versions, and NaN where there is no server.
+    """
+    stale = timed["staleness"][timed["staleness"] >= 0]
+    return {
+        "step_s": _quantile(timed["step_s"], 0.5),
+        "step_p95_s": _quantile(timed["step_s"], 0.95),
+        "staleness_mean": float(stale.mean()) if len(stale) else math.nan,
+        "staleness_p95": _quantile(stale, 0.95),
+        "staleness_max": float(stale.max()) if len(stale) else math.nan,
+    }
+
+
+def target_measures(
+    evals: pd.DataFrame, target: dict[str, float] | None, trained: dict[str, float]
+) -> dict[str, float]:
+    """Return what one trial needed to reach `target` ({"accuracy": 0.95} or {"loss": 0.1}).
+
+    `steps_to_target`, `samples_to_target` and `time_to_target_s` are those of the first evaluation
+    at or over the target (for a loss: at or under). A target never reached is censored: they are
+    infinite, and each one's `_bound` says how far the trial went without reaching it (its last
+    evaluation, or `trained` where it had none). Where it was reached the bound is the value itself.
+    All NaN without a target.
+    """
+    names = {
+        "steps_to_target": "step",
+        "samples_to_target": "samples",
+        "time_to_target_s": "seconds",
+    }
+    if target is None:
+        return {column: math.nan for name in names for column in (name, f"{name}_bound")}
+    ((metric, goal),) = ((key, value) for key, value in target.items() if value is not None)
+    values = evals[metric].astype(float)
+    reached = evals[values >= goal if metric == "accuracy" else values <= goal]
+    measures: dict[str, float] = {}
+    for name, column in names.items():
+        if len(reached):
+            bound = value = float(reached[column].iloc[0])
+        else:
+            value = math.inf
+            bound = float(evals[column].iloc[-1]) if len(evals) else trained[column]
+        measures |= {name: value, f"{name}_bound": bound}
+    return measures
+
+
+def _quantile(values: pd.Series, q: float) -> float:
+    return float(values.quantile(q)) if len(values) else math.nan

@@ -1,0 +1,162 @@
+"""A run, opened for reading."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pandas as pd
+
+from psbench.analysis import frames
+from psbench.analysis.summary import summary_frame
+from psbench.errors import ResultsError
+from psbench.results import (
+    EvalRow,
+    Journal,
+    TrialRow,
+    TrialSteps,
+    find_runs,
+    read_journal,
+    read_manifest,
+    read_status,
+    read_steps,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Row = TypeVar("Row", TrialRow, EvalRow, TrialSteps)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Results:
+    """One run: its frames, its summary, its plots. Make one with `load`.
+
+    The frames are tidy (one row a trial, step, evaluation or event), in seconds, bytes and samples,
+    and hold the last attempt of each trial only.
+    """
+
+    path: Path
+    manifest: dict[str, Any]
+    status: str | None
+    """"finished", "interrupted" or "failed"; None for a run that goes on, or was killed."""
+    journal: Journal
+    num_runs: int = 1
+    """How many runs `load` found where it looked; this is the newest."""
+
+    @cached_property
+    def trials(self) -> pd.DataFrame:
+        """One row a trial that has ended: what it was, how it ended, its measures."""
+        return frames.trials_frame(
+            self.manifest, self._last(self.journal.trials), self.steps, self.evals
+        )
+
+    @cached_property
+    def steps(self) -> pd.DataFrame:
+        """One row a rank and step, as logged, with step_s, sync_s, wait_s and comm_s."""
+        return frames.steps_frame(
+            self.manifest, self._last(self.journal.trials), self._last(self._streams)
+        )
+
+    @cached_property
+    def evals(self) -> pd.DataFrame:
+        """One row an evaluation: loss and accuracy after so many steps, samples and seconds."""
+        return frames.evals_frame(self.manifest, self._last(self.journal.evals))
+
+    @cached_property
+    def events(self) -> pd.DataFrame:
+        """One row an event: what happened to the run that its people should know."""
+        return frames.events_frame(self.journal.events)
+
+    def summary(self) -> pd.DataFrame:
+        """Return one row a cell, in the spec's order, with medians over the repeats.
+
+        `samples_per_s, step_s, final_loss, final_accuracy` have their least and greatest repeat
+        beside them (`_min`, `_max`); `step_s` is the median over repeats of each repeat's median.
+        `compute_share .. other_share` are fractions of the mean step time; `wait_share` is the
+        queue's for asynchronous strategies. `steps_to_target, samples_to_target, time_to_target_s`
+        are infinite where the median repeat never reached the target, and then lie beyond their
+        `_bound`; `num_censored` repeats never reached it. `num_ok, num_diverged, num_timed_out,
+        num_failed, num_unfinished` add up to `num_trials`.
+        """
+        return summary_frame(self.manifest, self.trials, self.steps)
+
+    def plot_convergence(self) -> "Figure":
+        """Return accuracy (or loss) against samples and against seconds, one line a cell."""
+        from psbench.analysis.plots import plot_convergence
+
+        return plot_convergence(self)
+
+    def plot_breakdown(self) -> "Figure":
+        """Return where the time of a step goes, one bar a cell."""
+        from psbench.analysis.plots import plot_breakdown
+
+        return plot_breakdown(self)
+
+    def save_plots(self, folder: str | Path) -> list[Path]:
+        """Write each plot that has data as a PNG into `folder`; return their paths."""
+        from psbench.analysis.plots import save_plots
+
+        return save_plots(self, Path(folder))
+
+    def __repr__(self) -> str:
+        num_cells = len(self.manifest["cells"])
+        num_trials = num_cells * self.manifest["repeats"]
+        ok = {(row.cell_id, row.repeat) for row in self.journal.trials if row.status == "ok"}
+        parts = [
+            str(self.path),
+            f"{num_cells} cell{'' if num_cells == 1 else 's'}",
+            f"{len(ok)} of {num_trials} trials ok",
+            self.status or "not finished",
+        ]
+        if self.num_runs > 1:
+            parts.append(f"newest of {self.num_runs} runs")
+        return f"Results({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        from psbench.analysis.tables import summary_html
+
+        return summary_html(self)
+
+    @cached_property
+    def _streams(self) -> tuple[TrialSteps, ...]:
+        return tuple(read_steps(self.path))
+
+    @cached_property
+    def _attempts(self) -> dict[frames.Key, int]:
+        return frames.last_attempts((*self.journal.trials, *self.journal.evals, *self._streams))
+
+    def _last(self, rows: Iterable[Row]) -> list[Row]:
+        return [row for row in rows if row.attempt == self._attempts[row.cell_id, row.repeat]]
+
+
+def load(path: str | Path) -> Results:
+    """Open the run in the folder `path`, or the newest of the runs in it.
+
+    `load("results/quickstart")` opens the last run of that spec, and its `repr` says so. Raises
+    ResultsError where there is no run, or one that this psbench cannot read.
+    """
+    folder = Path(path)
+    runs = find_runs(folder)
+    if not runs:
+        raise ResultsError(_no_run(folder))
+    manifests = [(read_manifest(run), run) for run in runs]
+    manifest, run = max(manifests, key=lambda found: (found[0]["created"], found[1].name))
+    status = read_status(run)
+    return Results(
+        path=run,
+        manifest=manifest,
+        status=status["status"] if status else None,
+        journal=read_journal(run),
+        num_runs=len(runs),
+    )
+
+
+def _no_run(folder: Path) -> str:
+    if not folder.exists():
+        return f"{folder} does not exist; name a run's folder, or results/<spec name>"
+    below = sorted({path.parent.parent.name for path in folder.glob("*/*/manifest.json")})
+    if below:
+        return f"{folder} holds runs of {', '.join(below)}; name one, such as {folder / below[0]}"
+    return f"{folder} holds no run: no manifest.json in it or in a folder of it"

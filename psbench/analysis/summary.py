@@ -1,0 +1,108 @@
+"""The summary: one row a cell, medians over its repeats with their spread.
+
+Rates, durations, shares, bytes, staleness and final values rest on the trials that ended "ok".
+What it took to reach the target rests on all that trained to an end of their own: a trial that
+diverged or timed out without reaching it is censored like any other, one that failed is missing.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from psbench.analysis.frames import cell_columns
+
+PARTS = ("compute", "wait", "comm", "update", "other")
+"""What a step's time is made of, in this order; `wait` is the queue of asynchronous strategies."""
+
+_STATUSES = ("ok", "diverged", "timed_out", "failed")
+_WITH_SPREAD = ("samples_per_s", "step_s", "final_loss", "final_accuracy")
+_MEDIANS = ("step_p95_s", "busiest_bytes_per_step", "staleness_mean", "staleness_p95")
+_TO_TARGET = ("steps_to_target", "samples_to_target", "time_to_target_s")
+
+
+def summary_frame(
+    manifest: dict[str, Any], trials: pd.DataFrame, steps: pd.DataFrame
+) -> pd.DataFrame:
+    """Return one row a cell, in the spec's order; `Results.summary` names the columns."""
+    parts = step_parts(trials, steps)
+    records = []
+    for cell_id, columns in cell_columns(manifest).items():
+        own = trials[trials["cell_id"] == cell_id]
+        records.append(
+            {"cell_id": cell_id, **columns}
+            | ({"transport": _joined(own["transport"])} if len(own) else {})
+            | _counts(own["status"], manifest["repeats"])
+            | _medians(own[own["status"] == "ok"])
+            | _shares(parts[parts.index == cell_id])
+            | _to_target(own[own["status"] != "failed"])
+        )
+    return pd.DataFrame(records)
+
+
+def step_parts(trials: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
+    """Return where a step's time goes, in seconds: index cell_id, columns PARTS, `sync`, `step`.
+
+    Means over ranks, timed steps and repeats of the trials that ended "ok": means, unlike medians,
+    add up. `update` is the worker's and the server's together, `other` is what remains; `sync` is
+    wait and comm together, known even where several clocks leave them NaN.
+    """
+    ok = trials.loc[trials["status"] == "ok", ["cell_id", "repeat"]]
+    timed = steps[~steps["warmup"].astype(bool)].merge(ok, on=["cell_id", "repeat"])
+    wait = timed["wait_s"].fillna(timed["queue_s"])
+    parts = pd.DataFrame(
+        {
+            "cell_id": timed["cell_id"],
+            "compute": timed["compute_s"],
+            "wait": wait,
+            "comm": timed["comm_s"],
+            "sync": (wait + timed["comm_s"]).fillna(timed["sync_s"] - timed["server_update_s"]),
+            "update": timed["update_s"] + timed["server_update_s"],
+            "step": timed["step_s"],
+        }
+    )
+    means = parts.groupby("cell_id").mean()
+    means["other"] = means["step"] - means["compute"] - means["sync"] - means["update"]
+    return means
+
+
+def _counts(statuses: pd.Series, repeats: int) -> dict[str, int]:
+    counts = {f"num_{status}": int((statuses == status).sum()) for status in _STATUSES}
+    return {"num_trials": repeats, **counts, "num_unfinished": repeats - len(statuses)}
+
+
+def _medians(ok: pd.DataFrame) -> dict[str, float]:
+    medians = {}
+    for name in _WITH_SPREAD:
+        values = ok[name].dropna()
+        medians[name] = median(values)
+        medians[f"{name}_min"] = float(values.min()) if len(values) else math.nan
+        medians[f"{name}_max"] = float(values.max()) if len(values) else math.nan
+    medians |= {name: median(ok[name].dropna()) for name in _MEDIANS}
+    medians["staleness_max"] = float(ok["staleness_max"].max()) if len(ok) else math.nan
+    return medians
+
+
+def _shares(parts: pd.DataFrame) -> dict[str, float]:
+    shares = parts[list(PARTS)].div(parts["step"], axis=0)
+    return {f"{name}_share": float(shares[name].sum(min_count=1)) for name in PARTS}
+
+
+def _to_target(trained: pd.DataFrame) -> dict[str, float]:
+    # The median of the bounds bounds the median: each repeat's bound is at most its true value.
+    columns = [column for name in _TO_TARGET for column in (name, f"{name}_bound")]
+    measures = {column: median(trained[column].dropna()) for column in columns}
+    return measures | {
+        "num_censored": int(np.isinf(trained["steps_to_target"].astype(float)).sum())
+    }
+
+
+def median(values: "pd.Series[Any]") -> float:
+    """Return the median, infinite where the middle is; NaN of nothing."""
+    return float(np.median(values.to_numpy(dtype=float))) if len(values) else math.nan
+
+
+def _joined(names: Iterable[str]) -> str:
+    return "+".join(dict.fromkeys(names))

@@ -1,0 +1,35 @@
+"""What the manifest says of a spec's cells."""
+
+from typing import Any
+
+from psbench.spec import Cell, PayloadTask, Target, cell_id, strategy_label
+from psbench.units import format_bytes
+
+
+def describe_cell(cell: Cell) -> dict[str, Any]:
+    """Return a cell as the manifest has it; see `results.build_manifest`."""
+    return {
+        "id": cell_id(cell),
+        "label": cell.label,
+        "strategy": strategy_label(cell.strategy),
+        "workers": cell.workers,
+        "servers": cell.servers,
+        "global_batch": cell.global_batch,
+        "task": _task(cell),
+        "transport": cell.transport,
+        "engine": cell.engine,
+        "steps": cell.steps,
+        "warmup": cell.warmup,
+        "target": _target(cell.target),
+        "fields": cell.model_dump(mode="json", by_alias=True),
+    }
+
+
+def _task(cell: Cell) -> str:
+    if isinstance(cell.task, PayloadTask):
+        return f"payload of {format_bytes(cell.task.payload)}"
+    return cell.task.model
+
+
+def _target(target: Target | None) -> dict[str, float] | None:
+    return target.model_dump(exclude_none=True) if target else None

@@ -1,0 +1,132 @@
+"""The Ray actors: thin shells around a worker or a server of one trial at a time.
+
+Each runs a whole trial in one call on its main thread. The `control` concurrency group answers
+meanwhile: that is how the engine sees that a process lives, and fetches its finished steps.
+"""
+
+import os
+import socket
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import ray
+import torch
+
+from psbench.live.job import Job, Report, StepLog
+from psbench.live.server import Server
+from psbench.live.transports import ENDPOINTS, Transport
+from psbench.live.worker import Worker
+from psbench.results import StepRow
+
+THREADS = 1
+"""Compute threads of each process: fixed, because sums in another number of threads differ in
+their last bits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """Where a process lives. Two processes of one `boot` read the same monotonic clock."""
+
+    name: str
+    address: str
+    pid: int
+    boot: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """The outcome of evaluating one checkpoint."""
+
+    step: int
+    samples: int
+    seconds: float
+    loss: float
+    accuracy: float
+
+
+class _Member:
+    """What workers and servers have in common: a place in a world."""
+
+    def __init__(self) -> None:
+        torch.set_num_threads(THREADS)
+        self._address = ray.util.get_node_ip_address()
+        self._endpoint: object = None
+        self._transport: Transport | None = None
+        self._log = StepLog()
+        self._node: Worker | Server | None = None
+
+    def host(self) -> Host:
+        """Return where this process lives."""
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            boot = file.read().strip()
+        return Host(name=socket.gethostname(), address=self._address, pid=os.getpid(), boot=boot)
+
+    def open(self, transport: str) -> str:
+        """Leave the world of the trial before, open an endpoint and return its address."""
+        self._node = None
+        self._log.drain()
+        if self._transport is not None:
+            self._transport.close()
+        self._transport = None
+        self._endpoint = ENDPOINTS[transport](self._address)
+        return self._endpoint.address
+
+    def connect(self, addresses: list[str], rank: int, generation: int, deadline: float) -> None:
+        """Join the world of these addresses."""
+        endpoint, self._endpoint = self._endpoint, None
+        assert endpoint is not None, "open comes before connect"
+        self._transport = endpoint.connect(  # type: ignore[attr-defined]
+            addresses, rank=rank, generation=generation, deadline=deadline
+        )
+
+    def evaluate(self) -> list[Evaluation]:
+        """Evaluate the checkpoints of the trial that has just ended."""
+        assert self._node is not None
+        rows = []
+        for point in self._node.checkpoints:
+            loss, accuracy = self._node.learner.evaluate(point.parameters)
+            rows.append(
+                Evaluation(
+                    step=point.step,
+                    samples=point.samples,
+                    seconds=point.seconds,
+                    loss=loss,
+                    accuracy=accuracy,
+                )
+            )
+        return rows
+
+    def parameters(self) -> npt.NDArray[np.generic]:
+        """Return a copy of the flat parameters (a server: of its shard) after the trial."""
+        assert self._node is not None
+        node = self._node
+        vector = node.parameters if isinstance(node, Server) else node.learner.parameters
+        return vector.numpy().copy()
+
+    @ray.method(concurrency_group="control")
+    def drain(self) -> list[StepRow]:
+        """Return the steps finished since the last call; also says that the process lives."""
+        return self._log.drain()
+
+
+@ray.remote(concurrency_groups={"control": 1})
+class WorkerActor(_Member):
+    """A worker process."""
+
+    def train(self, job: Job) -> Report:
+        """Run one trial as a rank."""
+        assert self._transport is not None
+        self._node = Worker(job, self._transport, self._log)
+        return self._node.train()
+
+
+@ray.remote(concurrency_groups={"control": 1})
+class ServerActor(_Member):
+    """A parameter server process."""
+
+    def serve(self, job: Job) -> Report:
+        """Run one trial as a server."""
+        assert self._transport is not None
+        self._node = Server(job, self._transport)
+        return self._node.serve()

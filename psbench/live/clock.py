@@ -1,0 +1,32 @@
+"""The timed part of a trial: after the warm-up, copies for evaluation taken out."""
+
+import time
+
+
+class TrialClock:
+    """Seconds of timed training. Starts once; pauses while parameters are copied."""
+
+    def __init__(self) -> None:
+        self._started: float | None = None
+        self._paused = 0.0
+        self._stopped: float | None = None
+
+    def start(self, now: float) -> None:
+        """Begin timing at `now`, a reading of time.monotonic."""
+        self._started = now
+
+    def stop(self, now: float) -> None:
+        """End timing."""
+        self._stopped = now
+
+    def pause(self, seconds: float) -> None:
+        """Take out `seconds`; without effect while the clock does not run."""
+        if self._started is not None and self._stopped is None:
+            self._paused += seconds
+
+    def seconds(self) -> float:
+        """Return the seconds timed so far; 0 before the start."""
+        if self._started is None:
+            return 0.0
+        until = time.monotonic() if self._stopped is None else self._stopped
+        return until - self._started - self._paused

@@ -1,0 +1,73 @@
+"""The Ray cluster of a run: joined where the environment names one, else embedded in this process."""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import ray
+
+from psbench.errors import PlacementError
+
+_OBJECT_STORE = 80 * 2**20  # bytes; nothing large goes through it
+_PREFIX = "psbench-ray-"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """Where actors are placed; `embedded` if it lives and dies with this process."""
+
+    embedded: bool
+    cpus: float
+
+
+@contextlib.contextmanager
+def cluster(num_cpus: int) -> Iterator[Cluster]:
+    """Join the cluster that RAY_ADDRESS names, or start one with `num_cpus` logical CPUs.
+
+    A job submitted to Ray has RAY_ADDRESS set. An embedded cluster listens on loopback alone and is
+    gone, with its folder, on exit. Raises PlacementError where a joined one is too small.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    address = os.environ.get("RAY_ADDRESS")
+    with contextlib.ExitStack() as stack:
+        if address:
+            ray.init(log_to_driver=False, logging_level="error")
+        else:
+            folder = stack.enter_context(_temporary_folder())
+            ray.init(
+                address="local",
+                num_cpus=num_cpus,
+                include_dashboard=False,
+                object_store_memory=_OBJECT_STORE,
+                log_to_driver=False,
+                logging_level="error",
+                _node_ip_address="127.0.0.1",
+                _temp_dir=str(folder),
+            )
+        stack.callback(ray.shutdown)
+        cpus = ray.cluster_resources().get("CPU", 0.0)
+        if cpus < num_cpus:
+            raise PlacementError(
+                f"the spec needs {num_cpus} CPUs at once (one a worker and server) and the cluster "
+                f"at {address} has {cpus:g}; ask for fewer workers or add nodes"
+            )
+        yield Cluster(embedded=not address, cpus=cpus)
+
+
+@contextlib.contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    """Make Ray's folder for sockets and logs; what killed runs left of theirs goes with it."""
+    root = Path(tempfile.gettempdir())
+    for old in root.glob(f"{_PREFIX}*-*"):
+        owner = old.name.removeprefix(_PREFIX).partition("-")[0]
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            shutil.rmtree(old, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

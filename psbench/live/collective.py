@@ -1,0 +1,125 @@
+"""A rank's part in a schedule, carried out over a transport's channel."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from psbench.live.counters import Counters
+from psbench.live.headers import Header, agree
+from psbench.live.transports import Channel
+from psbench.parts import even_parts
+from psbench.schedules import Round, Schedule
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """A message of a round: elements [start, stop) of the vector, to or from `peer`.
+
+    What is received lands at `slot` of the scratch vector first, or in place where slot is None.
+    """
+
+    peer: int
+    start: int
+    stop: int
+    reduce: bool = False
+    slot: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnRound:
+    """One rank's messages of a round, in the round's order."""
+
+    sends: tuple[Piece, ...]
+    receives: tuple[Piece, ...]
+
+
+class Collective:
+    """One rank's rounds of a schedule, for vectors of `numel` elements."""
+
+    def __init__(self, schedule: Schedule, *, rank: int, numel: int) -> None:
+        offsets = even_parts(numel, schedule.num_chunks).tolist()
+        rounds = (own_round(round_, offsets, rank) for round_ in schedule.rounds)
+        self.rounds = [own for own in rounds if own.sends or own.receives]
+        self.numel = numel
+        self.send_to = sorted({p.peer for own in self.rounds for p in own.sends})
+        self.receive_from = sorted({p.peer for own in self.rounds for p in own.receives})
+        self._scratch = max((scratch_needed(own) for own in self.rounds), default=0)
+
+    def run(self, vector: Tensor, channel: Channel, header: Header, counters: Counters) -> None:
+        """Sum `vector`, 1-D of `numel` elements, over all ranks in place.
+
+        `header` says what this call is and is held against every sender's. Raises Mismatch,
+        PeerLost, PeerTimeout; the vector's values are then undefined.
+        """
+        assert vector.shape == (self.numel,)
+        flat = vector.contiguous()
+        agree(channel, header, send_to=self.send_to, receive_from=self.receive_from)
+        scratch = torch.empty(self._scratch, dtype=vector.dtype)
+        for own in self.rounds:
+            sends = [(p.peer, as_bytes(flat[p.start : p.stop])) for p in own.sends]
+            receives = [(p.peer, as_bytes(landing(p, flat, scratch))) for p in own.receives]
+            counters.add(sends, receives)
+            channel.exchange(sends, receives).synchronize()
+            settle(own, flat, scratch)
+        if flat is not vector:
+            vector.copy_(flat)
+
+
+def own_round(round_: Round, offsets: list[int], rank: int) -> OwnRound:
+    """Return what `rank` sends and receives in a round; messages without elements are left out."""
+    sends = tuple(
+        Piece(peer=peer, start=start, stop=stop)
+        for peer, start, stop, _ in _transfers(round_, offsets, round_.src == rank, round_.dst)
+    )
+    receives, slot = [], 0
+    for peer, start, stop, reduce in _transfers(
+        round_, offsets, round_.dst == rank, round_.src
+    ):
+        # what is sent in this round is the value from before it: an overwrite of it waits
+        staged = reduce or any(p.start < stop and start < p.stop for p in sends)
+        where = slot if staged else None
+        receives.append(Piece(peer=peer, start=start, stop=stop, reduce=reduce, slot=where))
+        slot += stop - start if staged else 0
+    return OwnRound(sends=sends, receives=tuple(receives))
+
+
+def _transfers(
+    round_: Round, offsets: list[int], mine: object, peers: object
+) -> Iterator[tuple[int, int, int, bool]]:
+    columns = (peers, round_.start, round_.stop, round_.reduce)
+    for peer, first, last, reduce in zip(*(c[mine].tolist() for c in columns), strict=True):  # type: ignore[index]
+        start, stop = offsets[first], offsets[last]
+        if start < stop:
+            yield peer, start, stop, reduce
+
+
+def scratch_needed(own: OwnRound) -> int:
+    """Return the elements of scratch that a round fills."""
+    return sum(p.stop - p.start for p in own.receives if p.slot is not None)
+
+
+def landing(piece: Piece, flat: Tensor, scratch: Tensor) -> Tensor:
+    """Return where a received piece lands."""
+    if piece.slot is None:
+        return flat[piece.start : piece.stop]
+    return scratch[piece.slot : piece.slot + piece.stop - piece.start]
+
+
+def settle(own: OwnRound, flat: Tensor, scratch: Tensor) -> None:
+    """Bring what landed in scratch to its place, in the round's order."""
+    for piece in own.receives:
+        if piece.slot is None:
+            continue
+        target = flat[piece.start : piece.stop]
+        if piece.reduce:
+            target.add_(landing(piece, flat, scratch))
+        else:
+            target.copy_(landing(piece, flat, scratch))
+
+
+def as_bytes(tensor: Tensor) -> Tensor:
+    """Return the memory of a contiguous tensor as bytes: a transport carries any dtype."""
+    return tensor.view(torch.uint8)
+

@@ -1,0 +1,181 @@
+"""The live engine: runs trials on Ray actors that move real bytes."""
+
+import contextlib
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self
+
+import ray
+
+from psbench.errors import PeerTimeout, PsbenchError
+from psbench.live.actors import THREADS
+from psbench.live.cluster import cluster
+from psbench.live.job import DIVERGED, OK, Job, Report
+from psbench.live.placement import Member, Pool
+from psbench.live.transports import resolve_transport
+from psbench.live.watch import gather, watch
+from psbench.results import EvalRow, StepRow, TrialRow
+from psbench.spec import Cell, Trial
+
+Output = list[StepRow] | EvalRow | TrialRow
+
+_CONNECT_SECONDS = 60.0
+_EVALUATE_SECONDS = 300.0
+PEER_SECONDS = 300.0
+"""The longest any process waits for a message. A backstop: the engine itself notices a process that
+died within a second, and one that hangs within a quarter of a minute."""
+
+
+class LiveEngine:
+    """Runs the trials of `cells`; a context manager that owns the actors and, if embedded, Ray.
+
+    Raises PlacementError on entering where the cluster cannot hold the largest cell.
+    """
+
+    threads = THREADS
+
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        self._workers = max(cell.workers for cell in cells)
+        self._servers = max(cell.servers for cell in cells)
+        self._cpus = max(cell.workers + cell.servers for cell in cells)
+        self._generation = secrets.randbits(40)
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as stack:
+            self.cluster = stack.enter_context(cluster(self._workers + self._servers))
+            self._pool = Pool(workers=self._workers, servers=self._servers)
+            stack.callback(self._pool.close)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def run(
+        self, trial: Trial, *, cell_id: str, attempt: int, stop: Callable[[], bool]
+    ) -> Iterator[Output]:
+        """Yield a trial's steps as they finish, then its evaluations, then its one summary.
+
+        A trial that fails ends in a summary that says why. Raises KeyboardInterrupt, soon after
+        `stop()` turns true, with the finished steps yielded before.
+        """
+        attempted = Attempt(self._pool, trial, cell_id=cell_id, attempt=attempt)
+        self._generation += 1
+        try:
+            yield from attempted.run(self._generation, stop)
+        except (PsbenchError, ray.exceptions.RayError) as error:
+            self._pool.discard()
+            yield attempted.failure(error)
+        except BaseException:
+            self._pool.discard()
+            raise
+
+    def parameters(self, trial: Trial) -> Any:
+        """Return the flat parameters that each node of the last trial, of this shape, ended with."""
+        members = self._pool.take(workers=trial.cell.workers, servers=trial.cell.servers)
+        calls = [member.actor.parameters.remote() for member in members]
+        return gather(members, calls, seconds=_CONNECT_SECONDS)
+
+
+class Attempt:
+    """One attempt at one trial."""
+
+    def __init__(self, pool: Pool, trial: Trial, *, cell_id: str, attempt: int) -> None:
+        self._pool = pool
+        self._trial = trial
+        self._identity = {"cell_id": cell_id, "repeat": trial.repeat, "attempt": attempt}
+        self._transport = resolve_transport(trial.cell.transport)
+        self._members: list[Member] = []
+
+    def run(self, generation: int, stop: Callable[[], bool]) -> Iterator[Output]:
+        """Form the world, run the trial in it, evaluate, sum up."""
+        cell = self._trial.cell
+        self._members = self._pool.take(workers=cell.workers, servers=cell.servers)
+        self._connect(generation)
+        job = Job(trial=self._trial, generation=generation)
+        workers, servers = self._members[: cell.workers], self._members[cell.workers :]
+        calls = [member.actor.train.remote(job) for member in workers]
+        calls += [member.actor.serve.remote(job) for member in servers]
+        yield from watch(self._members, calls, stop)
+        reports = ray.get(calls)
+        yield from self._evaluations()
+        yield self._summary(reports)
+
+    def failure(self, error: BaseException) -> TrialRow:
+        """Return the summary of a trial that could not be finished."""
+        row = self._row(status="timed_out" if isinstance(error, PeerTimeout) else "failed")
+        return TrialRow(**(row | {"error": " ".join(str(error).split())}))
+
+    def _connect(self, generation: int) -> None:
+        members = self._members
+        opened = [member.actor.open.remote(self._transport) for member in members]
+        addresses = gather(members, opened, seconds=_CONNECT_SECONDS)
+        joined = [
+            member.actor.connect.remote(addresses, rank, generation, PEER_SECONDS)
+            for rank, member in enumerate(members)
+        ]
+        gather(members, joined, seconds=_CONNECT_SECONDS)
+
+    def _evaluations(self) -> Iterator[EvalRow]:
+        calls = [member.actor.evaluate.remote() for member in self._members]
+        for rows in gather(self._members, calls, seconds=_EVALUATE_SECONDS):
+            for row in rows:
+                yield EvalRow(
+                    **self._identity,
+                    step=row.step,
+                    samples=row.samples,
+                    seconds=row.seconds,
+                    loss=row.loss,
+                    accuracy=row.accuracy,
+                )
+
+    def _summary(self, reports: list[Report]) -> TrialRow:
+        workers = reports[: self._trial.cell.workers]
+        servers = reports[self._trial.cell.workers :]
+        # where servers keep the parameters, they also keep the time
+        timed = servers[:1] or workers
+        diverged = any(report.status == DIVERGED for report in reports)
+        row = self._row(status=DIVERGED if diverged else OK)
+        counted = [report.counters for report in reports]
+        return TrialRow(
+            **row
+            | {
+                "steps": min(report.steps for report in timed),
+                "samples": sum(report.samples for report in timed),
+                "seconds": max(report.seconds for report in timed),
+                "bytes_sent": tuple(c.bytes_sent for c in counted),
+                "bytes_received": tuple(c.bytes_received for c in counted),
+                "messages_sent": tuple(c.messages_sent for c in counted),
+                "messages_received": tuple(c.messages_received for c in counted),
+            }
+            | (_pushes(workers, servers) if servers else {})
+        )
+
+    def _row(self, *, status: str) -> dict[str, Any]:
+        hosts = [member.host for member in self._members]
+        nothing: dict[str, Any] = dict.fromkeys(
+            ("bytes_sent", "bytes_received", "messages_sent", "messages_received"), ()
+        )
+        return self._identity | nothing | {
+            "status": status,
+            "error": None,
+            "transport": self._transport,
+            "steps": 0,
+            "samples": 0,
+            "seconds": 0.0,
+            "pushes_sent": None,
+            "pushes_acknowledged": None,
+            "pushes_applied": None,
+            "node_hosts": tuple(host.name for host in hosts),
+            "one_clock": len({host.boot for host in hosts}) == 1,
+            "threads": THREADS,
+        }
+
+
+def _pushes(workers: list[Report], servers: list[Report]) -> dict[str, int]:
+    return {
+        "pushes_sent": sum(report.pushes_sent or 0 for report in workers),
+        "pushes_acknowledged": sum(report.pushes or 0 for report in workers),
+        "pushes_applied": sum(report.pushes or 0 for report in servers),
+    }

@@ -1,0 +1,74 @@
+"""What goes before a payload, so that two processes that disagree find out and nobody reads garbage.
+
+Checked once per collective call and peer. The parameter server's own messages are in `messages`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+
+import torch
+
+from psbench.errors import Mismatch
+from psbench.live.transports import Channel
+
+_DTYPES = (
+    torch.float32,
+    torch.float64,
+    torch.float16,
+    torch.bfloat16,
+    torch.int8,
+    torch.uint8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.bool,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """What a process is about to send, and what it believes the receiver expects."""
+
+    generation: int
+    step: int
+    dtype: torch.dtype
+    numel: int
+
+    def check(self, ours: "Header", peer: int) -> None:
+        """Raise Mismatch where the header of `peer` differs from ours."""
+        for field in fields(self):
+            theirs, expected = getattr(self, field.name), getattr(ours, field.name)
+            if theirs != expected:
+                raise Mismatch(
+                    f"rank {peer} sends {field.name} {theirs} where {expected} is expected"
+                )
+
+    def numbers(self) -> list[int]:
+        """Return the header as integers."""
+        return [self.generation, self.step, dtype_code(self.dtype), self.numel]
+
+    @staticmethod
+    def of(numbers: list[int]) -> "Header":
+        """Return the header of four integers."""
+        generation, step, code, numel = numbers
+        dtype = _DTYPES[code] if 0 <= code < len(_DTYPES) else torch.complex32
+        return Header(generation=generation, step=step, dtype=dtype, numel=numel)
+
+
+def dtype_code(dtype: torch.dtype) -> int:
+    """Return the number that stands for a dtype on the wire; Mismatch for one we never send."""
+    if dtype not in _DTYPES:
+        raise Mismatch(f"tensors of {dtype} cannot be sent; known: {', '.join(map(str, _DTYPES))}")
+    return _DTYPES.index(dtype)
+
+
+def agree(
+    channel: Channel, ours: Header, *, send_to: Iterable[int], receive_from: Iterable[int]
+) -> None:
+    """Tell the receivers of a collective what comes, and check what its senders say."""
+    mine = torch.tensor(ours.numbers(), dtype=torch.int64)
+    theirs = {peer: torch.empty_like(mine) for peer in receive_from}
+    work = channel.exchange([(peer, mine) for peer in send_to], list(theirs.items()))
+    work.synchronize()
+    for peer, numbers in theirs.items():
+        Header.of(numbers.tolist()).check(ours, peer)

@@ -1,0 +1,73 @@
+"""What the engine hands to the processes of a trial, and what it gets back from them."""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from psbench.live.counters import Counters
+from psbench.results import StepRow
+from psbench.spec import Trial
+from psbench.strategies import STRATEGIES, Strategy
+
+Status = str
+OK, DIVERGED = "ok", "diverged"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A trial as the processes see it; `generation` is unlike that of any other trial."""
+
+    trial: Trial
+    generation: int
+
+    def strategy(self, numel: int) -> Strategy:
+        """Build the trial's strategy for flat vectors of `numel` elements."""
+        cell = self.trial.cell
+        options = cell.strategy.model_dump(exclude={"kind"})
+        if cell.servers:
+            options["servers"] = cell.servers
+        return STRATEGIES[cell.strategy.kind](world=cell.workers, numel=numel, **options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """A copy of the parameters for evaluation after the trial.
+
+    `step` counts versions in steps of all workers; `samples` are those trained on by then;
+    `seconds` is timed training until then, copying excluded.
+    """
+
+    step: int
+    samples: int
+    seconds: float
+    parameters: Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """How a trial went for one process; `samples` and `seconds` are of its timed part."""
+
+    status: Status
+    steps: int
+    samples: int
+    seconds: float
+    counters: Counters
+    pushes: int | None
+    """pushes answered (worker), or applied (server); None without a server"""
+    pushes_sent: int | None = None
+
+
+@dataclass(frozen=True)
+class StepLog:
+    """Finished steps on their way to the driver: one thread appends, another drains."""
+
+    rows: deque[StepRow] = field(default_factory=deque)
+
+    def append(self, row: StepRow) -> None:
+        """Add the row of a finished step."""
+        self.rows.append(row)
+
+    def drain(self) -> list[StepRow]:
+        """Take out what is there."""
+        return [self.rows.popleft() for _ in range(len(self.rows))]

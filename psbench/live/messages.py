@@ -1,0 +1,96 @@
+"""What workers and servers tell each other: a fixed int64 vector before, or instead of, a payload.
+
+A worker opens with a Pull, in which both sides agree on generation, dtype and length; only then
+does the server post buffers for its pushes. Every push is answered, once its server's rule allows.
+"""
+
+from dataclasses import astuple, dataclass, fields
+from enum import IntEnum
+
+import torch
+from torch import Tensor
+
+from psbench.live.headers import Header
+
+HEADERS, PAYLOADS = 1, 2
+"""The channels of the two, in both directions."""
+
+
+class Kind(IntEnum):
+    """What a request asks."""
+
+    PUSH = 0
+    PULL = 1
+    LEAVE = 2
+
+
+class End(IntEnum):
+    """What an answer says of the trial: go on, or end it and why."""
+
+    GO_ON = 0
+    FINISHED = 1
+    DIVERGED = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A worker's word to a server; a PUSH is followed by the gradients of the shard."""
+
+    generation: int
+    seq: int
+    dtype: int
+    numel: int
+    kind: int
+    pulled_version: int
+
+    @property
+    def header(self) -> Header:
+        """The part that both sides must agree on."""
+        return Header.of([self.generation, self.seq, self.dtype, self.numel])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A server's word to a worker, followed by the parameters of `version`.
+
+    `seq` is the push it answers (-1 for a pull) and `staleness` that push's. `taken_ns`, when the server
+    turned to the push, is a reading of CLOCK_MONOTONIC (0 where pushes wait for one another);
+    `update_ns` is what the optimiser took.
+    """
+
+    generation: int
+    seq: int
+    dtype: int
+    numel: int
+    end: int
+    version: int
+    staleness: int
+    taken_ns: int
+    update_ns: int
+
+    @property
+    def header(self) -> Header:
+        """The part that both sides must agree on."""
+        return Header.of([self.generation, self.seq, self.dtype, self.numel])
+
+
+def pack(message: Request | Answer) -> Tensor:
+    """Return a message as an int64 vector."""
+    return torch.tensor(astuple(message), dtype=torch.int64)
+
+
+def blank(kind: type[Request] | type[Answer]) -> Tensor:
+    """Return a vector to receive such a message into."""
+    return torch.empty(len(fields(kind)), dtype=torch.int64)
+
+
+def unpack_request(numbers: Tensor) -> Request:
+    """Return the request that a vector holds."""
+    names = (field.name for field in fields(Request))
+    return Request(**dict(zip(names, numbers.tolist(), strict=True)))
+
+
+def unpack_answer(numbers: Tensor) -> Answer:
+    """Return the answer that a vector holds."""
+    names = (field.name for field in fields(Answer))
+    return Answer(**dict(zip(names, numbers.tolist(), strict=True)))

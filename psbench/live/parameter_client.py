@@ -1,0 +1,151 @@
+"""A worker's conversation with the server of one shard."""
+
+import math
+import time
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from psbench.live.collective import as_bytes
+from psbench.live.counters import Counters
+from psbench.live.headers import Header, dtype_code
+from psbench.live.messages import (
+    HEADERS,
+    PAYLOADS,
+    Answer,
+    Kind,
+    Request,
+    blank,
+    pack,
+    unpack_answer,
+)
+from psbench.live.transports import Transport, Work
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A request under way, with the works of what was sent."""
+
+    client: "ParameterClient"
+    kind: Kind
+    sent: Work
+
+    def finish(self) -> "Exchange":
+        """Wait for the answer."""
+        return self.client.finish(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange:
+    """A request and its answer; `sent_s` is when the last byte of the request was handed over."""
+
+    answer: Answer
+    pulled_version: int
+    sent_s: float
+
+    @property
+    def queue_s(self) -> float:
+        """How long the push lay at the server before it turned to it; NaN under a rule by which
+        pushes wait for one another, not for the server."""
+        if not self.answer.taken_ns:
+            return math.nan
+        return max(0.0, self.answer.taken_ns * 1e-9 - self.sent_s)
+
+
+class ParameterClient:
+    """Pushes a shard of `gradients` to `server` and takes its answer into `parameters`.
+
+    Both are 1-D views of the shard's elements, of one dtype.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        server: int,
+        gradients: Tensor,
+        parameters: Tensor,
+        generation: int,
+        counters: Counters,
+    ) -> None:
+        self._headers = transport.channel(HEADERS)
+        self._payloads = transport.channel(PAYLOADS)
+        self._server = server
+        self._gradients = gradients
+        self._parameters = parameters
+        self._generation = generation
+        self._counters = counters
+        self.version = 0
+        self.pushes_sent = 0
+        self.pushes_answered = 0
+
+    def push(self) -> Asked:
+        """Send the gradients."""
+        asked = self._ask(Kind.PUSH)
+        self.pushes_sent += 1
+        return asked
+
+    def pull(self) -> Asked:
+        """Ask for the parameters as they stand."""
+        return self._ask(Kind.PULL)
+
+    def leave(self) -> None:
+        """Tell the server that this worker will not push again."""
+        self._ask(Kind.LEAVE).sent.synchronize()
+
+    def finish(self, asked: Asked) -> Exchange:
+        """Wait for the answer; the shard's parameters are then those of its version."""
+        asked.sent.synchronize()
+        sent_s = time.monotonic()
+        buffer = blank(Answer)
+        self._headers.exchange([], [(self._server, buffer)]).synchronize()
+        answer = unpack_answer(buffer)
+        seq = self.pushes_sent - 1
+        answer.header.check(self._header(seq), self._server)
+        receives = [(self._server, as_bytes(self._parameters))] if len(self._parameters) else []
+        self._counters.add([], receives)
+        self._payloads.exchange([], receives).synchronize()
+        pulled, self.version = self.version, answer.version
+        self.pushes_answered += asked.kind is Kind.PUSH
+        return Exchange(answer=answer, pulled_version=pulled, sent_s=sent_s)
+
+    def _ask(self, kind: Kind) -> Asked:
+        header = self._header(self.pushes_sent)
+        request = Request(
+            generation=header.generation,
+            seq=header.step,
+            dtype=dtype_code(header.dtype),
+            numel=header.numel,
+            kind=kind,
+            pulled_version=self.version,
+        )
+        work = self._headers.exchange([(self._server, pack(request))], [])
+        if kind is Kind.PUSH and len(self._gradients):
+            payload = [(self._server, as_bytes(self._gradients))]
+            self._counters.add(payload, [])
+            work = Both(work, self._payloads.exchange(payload, []))
+        return Asked(client=self, kind=kind, sent=work)
+
+    def _header(self, step: int) -> Header:
+        return Header(
+            generation=self._generation,
+            step=step,
+            dtype=self._parameters.dtype,
+            numel=len(self._parameters),
+        )
+
+
+@dataclass(frozen=True)
+class Both:
+    """Two works as one."""
+
+    first: Work
+    second: Work
+
+    def wait(self) -> None:
+        self.first.wait()
+        self.second.wait()
+
+    def synchronize(self) -> None:
+        self.first.synchronize()
+        self.second.synchronize()

@@ -1,0 +1,70 @@
+"""How far a trial is, as its server sees it: versions, timed part, end, copies for evaluation."""
+
+import time
+from collections.abc import Iterable
+
+from torch import Tensor
+
+from psbench.live.clock import TrialClock
+from psbench.live.job import Checkpoint
+from psbench.live.messages import End
+from psbench.parts import even_parts
+from psbench.spec import Cell
+from psbench.training import Divergence
+
+
+class ServedTrial:
+    """The state of a trial that ends by versions; `versions_per_step` of them make one step."""
+
+    def __init__(self, cell: Cell, *, versions_per_step: int) -> None:
+        self._cell = cell
+        self._per_step = versions_per_step
+        bounds = even_parts(cell.global_batch, cell.workers)
+        self._slices = (bounds[1:] - bounds[:-1]).tolist()
+        self._divergence = Divergence()
+        self.clock = TrialClock()
+        self.end = End.GO_ON
+        self.samples = 0
+        self.checkpoints: list[Checkpoint] = []
+
+    def begin(self) -> None:
+        """The first step is about to start on all workers."""
+        if self._cell.warmup == 0:
+            self.clock.start(time.monotonic())
+
+    def on_version(self, version: int, workers: Iterable[int], loss: float | None) -> None:
+        """A version was made of pushes of `workers`; `loss` is theirs, None where there is none.
+
+        Afterwards `end` is what the answers of this version say.
+        """
+        warmup, total = self._cell.warmup * self._per_step, self._cell.steps * self._per_step
+        if self.end is not End.GO_ON:
+            return  # pushes that were under way: applied, but no part of what is measured
+        if version > warmup:
+            self.samples += sum(self._slices[worker] for worker in workers)
+        if version == warmup:
+            self.clock.start(time.monotonic())
+        if loss is not None and self._divergence.seen_in(loss):
+            self.end = End.DIVERGED
+        elif version == total:
+            self.end = End.FINISHED
+        if self.end is not End.GO_ON:
+            self.clock.stop(time.monotonic())
+
+    def after_answers(self, version: int, parameters: Tensor) -> None:
+        """Copy the parameters where an evaluation is due; the time that takes is not counted."""
+        step, rest = divmod(version, self._per_step)
+        every = self._cell.eval_every
+        due = step == self._cell.steps or (every is not None and step % every == 0)
+        if rest or not due or step > self._cell.steps or self.end is End.DIVERGED:
+            return
+        started = time.monotonic()
+        self.checkpoints.append(
+            Checkpoint(
+                step=step,
+                samples=step * self._cell.global_batch,
+                seconds=self.clock.seconds(),
+                parameters=parameters.clone(),
+            )
+        )
+        self.clock.pause(time.monotonic() - started)

@@ -1,0 +1,169 @@
+"""The loop of one parameter server: takes requests in, lets the core decide, carries that out."""
+
+import time
+
+import torch
+from torch import Tensor
+
+from psbench.live.collective import as_bytes
+from psbench.live.counters import Counters
+from psbench.live.headers import Header, dtype_code
+from psbench.live.job import DIVERGED, OK, Checkpoint, Job, Report
+from psbench.live.messages import (
+    HEADERS,
+    PAYLOADS,
+    Answer,
+    End,
+    Kind,
+    Request,
+    blank,
+    pack,
+    unpack_request,
+)
+from psbench.live.outbox import Outbox
+from psbench.live.served_trial import ServedTrial
+from psbench.live.transports import Transport, Work
+from psbench.parameter_server import RULES, Apply, Decision, Push, Reply, ShardCore
+from psbench.spec import ParameterServer
+from psbench.strategies import shard_spans
+from psbench.training import build_learner
+
+
+class Server:
+    """A server for one trial: `serve` runs it; `learner` and `checkpoints` can be looked at then.
+
+    Memory: the shard, one buffer a worker for what it pushes (synchronous rules sum in rank order,
+    whatever order pushes arrive in), and at most one copy a worker of what is sent to it.
+    """
+
+    def __init__(self, job: Job, transport: Transport) -> None:
+        cell, trial = job.trial.cell, job.trial
+        assert isinstance(cell.strategy, ParameterServer)
+        self.learner = build_learner(
+            cell, seed=trial.seed, repeat=trial.repeat, rank=0, allocate=torch.zeros
+        )
+        index = transport.rank - cell.workers
+        span = shard_spans(self.learner.parameters.numel(), cell.servers)[index]
+        self._store = self.learner.store(span.start, span.stop)
+        self._core = ShardCore(RULES[cell.strategy.consistency](), range(cell.workers))
+        self._together = cell.strategy.consistency == "synchronous"
+        per_step = 1 if self._together else cell.workers
+        self._trial = ServedTrial(cell, versions_per_step=per_step)
+        self._per_step = per_step
+        self._generation = job.generation
+        self._transport = transport
+        self._headers = transport.channel(HEADERS)
+        self._payloads = transport.channel(PAYLOADS)
+        self._inbox = {w: torch.empty_like(self.parameters) for w in range(cell.workers)}
+        self._arriving: dict[int, Work] = {}
+        self._outbox = Outbox()
+        self._taken_ns: dict[int, int] = {}
+        self._staleness: dict[int, int] = {}
+        self._update_ns = 0
+        self._applied = 0
+        self._counters = Counters()
+
+    @property
+    def parameters(self) -> Tensor:
+        """The shard's parameters as they stand."""
+        return self._store.read()
+
+    @property
+    def checkpoints(self) -> list[Checkpoint]:
+        """The copies made for evaluation."""
+        return self._trial.checkpoints if self.learner.carried else []
+
+    def serve(self) -> Report:
+        """Serve until every worker has left. Raises TransportError where a peer fails."""
+        for _ in self._core.members:
+            self._one_request()  # each opens with a pull
+        self._transport.barrier()
+        self._trial.begin()
+        while self._core.members:
+            self._one_request()
+        return Report(
+            status=DIVERGED if self._trial.end is End.DIVERGED else OK,
+            steps=self._core.version // self._per_step,
+            samples=self._trial.samples,
+            seconds=self._trial.clock.seconds(),
+            counters=self._counters,
+            pushes=self._applied,
+        )
+
+    def _one_request(self) -> None:
+        buffer = blank(Request)
+        worker = self._headers.recv_any(buffer)
+        request = unpack_request(buffer)
+        self._check(request, worker)
+        self._outbox.confirm(worker)
+        decisions = self._decide(worker, request)
+        for decision in decisions:
+            self._carry_out(decision)
+        if decisions and isinstance(decisions[0], Apply):
+            self._trial.after_answers(self._core.version, self.parameters)
+
+    def _decide(self, worker: int, request: Request) -> list[Decision]:
+        match request.kind:
+            case Kind.PULL:
+                return self._core.on_pull(worker)
+            case Kind.LEAVE:
+                return self._core.on_leave(worker)
+        if len(self.parameters):
+            self._arriving.pop(worker).synchronize()
+            self._counters.add([], [(worker, self._inbox[worker])])
+        self._taken_ns[worker] = time.monotonic_ns()
+        push = Push(worker=worker, seq=request.seq, pulled_version=request.pulled_version)
+        return self._core.on_push(push)
+
+    def _carry_out(self, decision: Decision) -> None:
+        if isinstance(decision, Reply):
+            self._answer(decision)
+            return
+        started = time.monotonic_ns()
+        self._store.apply([self._inbox[c.worker] for c in decision.contributions])
+        self._update_ns = time.monotonic_ns() - started
+        self._applied += len(decision.contributions)
+        self._staleness.update({c.worker: c.staleness for c in decision.contributions})
+        loss = float(self.parameters[-1]) if self.learner.carried else None
+        self._trial.on_version(decision.version, [c.worker for c in decision.contributions], loss)
+
+    def _answer(self, reply: Reply) -> None:
+        worker = reply.worker
+        self._post_receive(worker)
+        header = self._header(reply.seq)
+        answer = Answer(
+            generation=header.generation,
+            seq=header.step,
+            dtype=dtype_code(header.dtype),
+            numel=header.numel,
+            end=self._trial.end,
+            version=reply.version,
+            staleness=self._staleness.get(worker, -1),
+            taken_ns=0 if self._together else self._taken_ns.get(worker, 0),
+            update_ns=self._update_ns,
+        )
+        copy = self._outbox.copy(self.parameters, reply.version)
+        sends = [(worker, as_bytes(copy.buffer))] if len(copy.buffer) else []
+        self._counters.add(sends, [])
+        works = [
+            self._headers.exchange([(worker, pack(answer))], []),
+            self._payloads.exchange(sends, []),
+        ]
+        self._outbox.sent(worker, copy, works)
+
+    def _post_receive(self, worker: int) -> None:
+        """Have a buffer ready for the worker's next push before it learns that it may send it."""
+        if worker not in self._arriving and len(self.parameters):
+            receives = [(worker, as_bytes(self._inbox[worker]))]
+            self._arriving[worker] = self._payloads.exchange([], receives)
+
+    def _header(self, step: int) -> Header:
+        return Header(
+            generation=self._generation,
+            step=step,
+            dtype=self.parameters.dtype,
+            numel=len(self.parameters),
+        )
+
+    def _check(self, request: Request, worker: int) -> None:
+        request.header.check(self._header(request.seq), worker)  # the core checks the order of seq

@@ -1,0 +1,25 @@
+"""How bytes move between processes: the contract, and the transports that keep it."""
+
+from psbench.live.transports.base import Capabilities, Channel, Message, Transport, Work
+from psbench.live.transports.process_group import Endpoint, ProcessGroupTransport
+
+ENDPOINTS = {"gloo": Endpoint}
+"""How each transport opens an endpoint on a host's interface."""
+
+
+def resolve_transport(asked: str) -> str:
+    """Return the transport that `auto` stands for, or the one asked for."""
+    return "gloo" if asked == "auto" else asked
+
+
+__all__ = [
+    "ENDPOINTS",
+    "Capabilities",
+    "Channel",
+    "Endpoint",
+    "Message",
+    "ProcessGroupTransport",
+    "Transport",
+    "Work",
+    "resolve_transport",
+]

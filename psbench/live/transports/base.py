@@ -1,0 +1,71 @@
+"""The contract of a transport: what carries bytes between the processes of one world.
+
+Messages are first-in-first-out per (peer, channel). A buffer may not change until the Work it was
+given to is done. Every wait has a deadline. Failures are `PeerLost` or `PeerTimeout`, naming peers;
+a transport that failed is closed and never used again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+Message = tuple[int, Tensor]
+"""A peer and a contiguous 1-D tensor: sent from, or received into. It may be of length 0."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capabilities:
+    """What a transport can do beyond sending and receiving."""
+
+    recv_any: bool
+    native_all_reduce: bool
+
+
+class Work(Protocol):
+    """Messages under way."""
+
+    def wait(self) -> None:
+        """Order the current stream after the messages; for host memory, the same as synchronize.
+
+        Raises PeerLost or PeerTimeout.
+        """
+
+    def synchronize(self) -> None:
+        """Block the host until the messages are done: buffers may be read, changed, reused."""
+
+
+class Channel(Protocol):
+    """One stream of messages between each pair of peers, apart from those of other channels."""
+
+    def exchange(self, sends: Sequence[Message], receives: Sequence[Message]) -> Work:
+        """Start all sends and receives of one round, in the order given for each peer."""
+
+    def recv_any(self, buffer: Tensor) -> int:
+        """Receive the next message of any peer into `buffer`; block, and return whose it was."""
+
+
+class Transport(Protocol):
+    """The endpoint of one process in a world of `size` processes."""
+
+    name: str
+    rank: int
+    size: int
+    capabilities: Capabilities
+
+    def allocate(self, numel: int, /, *, dtype: torch.dtype) -> Tensor:
+        """Return a flat vector of zeros, shape (numel,), in memory this transport likes best."""
+
+    def channel(self, number: int) -> Channel:
+        """Return the channel of that number; the same on both sides of a conversation."""
+
+    def native_all_reduce(self, vector: Tensor, world: int) -> None:
+        """Sum `vector` over ranks 0 to world - 1 in place, by the backend's own algorithm."""
+
+    def barrier(self) -> None:
+        """Block until every process of the world has come here."""
+
+    def close(self) -> None:
+        """Give sockets, threads and memory back. Idempotent."""

@@ -1,0 +1,133 @@
+"""The training loop of one rank. It knows no strategy: it carries out whatever commands come."""
+
+import time
+from itertools import count
+
+from psbench.live.clock import TrialClock
+from psbench.live.counters import Counters
+from psbench.live.interpreter import Interpreter, StepTimes
+from psbench.live.job import DIVERGED, OK, Checkpoint, Job, Report, Status, StepLog
+from psbench.live.messages import End
+from psbench.live.transports import Transport
+from psbench.results import StepRow
+from psbench.training import Divergence, Learner, build_learner
+
+_ENDS: dict[End, Status] = {End.FINISHED: OK, End.DIVERGED: DIVERGED}
+
+
+class Worker:
+    """A rank for one trial: `train` runs it, then `learner` and `checkpoints` can be looked at."""
+
+    def __init__(self, job: Job, transport: Transport, log: StepLog) -> None:
+        trial = job.trial
+        self.cell = trial.cell
+        self.learner: Learner = build_learner(
+            trial.cell,
+            seed=trial.seed,
+            repeat=trial.repeat,
+            rank=transport.rank,
+            allocate=transport.allocate,
+        )
+        self.checkpoints: list[Checkpoint] = []
+        self._strategy = job.strategy(self.learner.gradients.numel())
+        self._interpreter = Interpreter(
+            self.learner, transport, world=self.cell.workers, generation=job.generation
+        )
+        self._transport = transport
+        self._log = log
+        self._clock = TrialClock()
+        self._divergence = Divergence()
+
+    def train(self) -> Report:
+        """Run the trial to its end. Raises TransportError where a peer fails."""
+        self._interpreter.run(self._strategy.start(), 0)
+        self._transport.barrier()
+        status, steps, samples = OK, 0, 0
+        for step in count():
+            if step == self.cell.warmup:
+                self._clock.start(time.monotonic())
+            times = self._one_step(step)
+            steps += 1
+            samples += times.samples if step >= self.cell.warmup else 0
+            ended = self._ended(step, times)
+            if ended is not None:
+                status = ended
+                break
+        self._clock.stop(time.monotonic())
+        for client in self._interpreter.clients:
+            client.leave()
+        return self._report(status, steps, samples)
+
+    def _one_step(self, step: int) -> StepTimes:
+        before = self._interpreter.counters.copy()
+        times = self._interpreter.run(self._strategy.step(), step)
+        end_s = time.monotonic()
+        self._log.append(self._row(step, times, end_s, before))
+        return times
+
+    def _ended(self, step: int, times: StepTimes) -> Status | None:
+        """Say how the trial ends with this step, if it does; copy the parameters where due."""
+        if self._strategy.served:
+            return _ENDS.get(times.end)
+        if self.learner.carried and self._divergence.seen_in(self.learner.loss()):
+            return DIVERGED
+        last = step + 1 == self.cell.steps
+        if self._transport.rank == 0 and self.learner.carried and (last or self._due(step + 1)):
+            self._copy(step + 1)
+        return OK if last else None
+
+    def _due(self, done: int) -> bool:
+        return self.cell.eval_every is not None and done % self.cell.eval_every == 0
+
+    def _copy(self, done: int) -> None:
+        started = time.monotonic()
+        self.checkpoints.append(
+            Checkpoint(
+                step=done,
+                samples=done * self.cell.global_batch,
+                seconds=self._clock.seconds(),
+                parameters=self.learner.parameters.clone(),
+            )
+        )
+        self._clock.pause(time.monotonic() - started)
+
+    def _row(self, step: int, times: StepTimes, end_s: float, before: Counters) -> StepRow:
+        moved = self._interpreter.counters.since(before)
+        # where nothing is synchronised, the moment after computing stands for it
+        moment = times.begin_s + times.compute_s
+        synchronised = times.enter_s is not None
+        return StepRow(
+            rank=self._transport.rank,
+            step=step,
+            samples=times.samples,
+            warmup=step < self.cell.warmup,
+            loss=self.learner.loss(),
+            begin_s=times.begin_s,
+            compute_s=times.compute_s,
+            enter_s=times.enter_s if times.enter_s is not None else moment,
+            exit_s=times.exit_s if synchronised else moment,
+            update_s=times.update_s,
+            server_update_s=times.server_update_s,
+            queue_s=times.queue_s,
+            end_s=end_s,
+            pulled_version=times.pulled_version,
+            version=times.version,
+            staleness=times.staleness,
+            bytes_sent=moved.bytes_sent,
+            bytes_received=moved.bytes_received,
+            messages_sent=moved.messages_sent,
+            messages_received=moved.messages_received,
+        )
+
+    def _report(self, status: Status, steps: int, samples: int) -> Report:
+        clients = self._interpreter.clients
+        served = self._strategy.served
+        return Report(
+            status=status,
+            steps=steps,
+            samples=samples,
+            seconds=self._clock.seconds(),
+            counters=self._interpreter.counters,
+            pushes=sum(client.pushes_answered for client in clients) if served else None,
+            pushes_sent=sum(client.pushes_sent for client in clients) if served else None,
+        )

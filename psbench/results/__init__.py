@@ -1,0 +1,35 @@
+"""The waist: what a run leaves on disk. Engines and drivers write it, analysis reads it.
+
+A run folder holds `manifest.json` (what was asked, and where it ran), `journal/NNNN.jsonl` (trials,
+evaluations, events), `steps/*.arrow` (one stream of step rows a trial) and, once the run has ended,
+`status.json`.
+"""
+
+from psbench.results.environment import environment
+from psbench.results.journal import Journal, read_journal
+from psbench.results.manifest import SCHEMA_VERSION, build_manifest, read_manifest
+from psbench.results.rows import EvalRow, EventRow, JournalRow, StepRow, TrialRow, TrialStatus
+from psbench.results.steps import StepStream, TrialSteps, read_steps
+from psbench.results.store import RunFolder, RunStatus, find_runs, read_status
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "EvalRow",
+    "EventRow",
+    "Journal",
+    "JournalRow",
+    "RunFolder",
+    "RunStatus",
+    "StepRow",
+    "StepStream",
+    "TrialRow",
+    "TrialStatus",
+    "TrialSteps",
+    "build_manifest",
+    "environment",
+    "find_runs",
+    "read_journal",
+    "read_manifest",
+    "read_status",
+    "read_steps",
+]

@@ -1,0 +1,59 @@
+"""The manifest: what a run was asked, and where it ran; written once, before the first trial."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from psbench.errors import ResultsError
+from psbench.results.files import read_json
+
+SCHEMA_VERSION = 1
+
+
+def build_manifest(
+    *,
+    spec_document: dict[str, Any],
+    axes: list[str],
+    cells: list[dict[str, Any]],
+    environment: dict[str, Any],
+) -> dict[str, Any]:
+    """Return the manifest of a run; `RunFolder.write_manifest` adds the run's id.
+
+    `spec_document` is the resolved spec as JSON and names `seed` and `repeats`. `axes` are the
+    dotted paths that vary. Each of `cells`, in the spec's order, holds id, label, strategy (its
+    label), workers, servers, global_batch, task (its label), transport, engine, steps, warmup,
+    target (such as {"accuracy": 0.95}, or None) and fields (the whole cell as JSON).
+    `environment` comes from `environment()`.
+    """
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "created": datetime.now(UTC).isoformat(timespec="microseconds"),
+        "psbench_version": environment["versions"]["psbench"],
+        "spec": spec_document,
+        "seed": spec_document["seed"],
+        "repeats": spec_document["repeats"],
+        "axes": axes,
+        "cells": cells,
+        "environment": environment,
+    }
+
+
+def read_manifest(run: Path) -> dict[str, Any]:
+    """Return the manifest of the run folder `run`.
+
+    Raises ResultsError where there is none, where it is damaged, or where a later psbench wrote it
+    in a schema that this one does not know.
+    """
+    path = run / "manifest.json"
+    if not path.is_file():
+        raise ResultsError(f"{run} is not a run folder: it has no manifest.json")
+    manifest = read_json(path)
+    version = manifest.get("schema_version")
+    if not isinstance(version, int):
+        raise ResultsError(f"{path} is damaged: it names no schema_version")
+    if version > SCHEMA_VERSION:
+        raise ResultsError(
+            f"{path} has schema version {version}, and this psbench reads up to {SCHEMA_VERSION}; "
+            "update psbench to read it"
+        )
+    return manifest

@@ -1,0 +1,106 @@
+"""The row types: everything a trial leaves behind, one tidy record each."""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+TrialStatus = Literal["ok", "diverged", "timed_out", "failed"]
+
+
+class StepRow(NamedTuple):
+    """One rank's one step. A NamedTuple, because a live trial makes one a step and rank.
+
+    `begin_s, enter_s, exit_s, end_s` are readings of CLOCK_MONOTONIC; everything else that ends in
+    `_s` is a duration in seconds. `enter_s..exit_s` is the synchronisation.
+    """
+
+    rank: int
+    step: int
+    samples: int
+    """Samples of this rank's slice of the step's batch."""
+    warmup: bool
+    loss: float
+    begin_s: float
+    compute_s: float
+    enter_s: float
+    exit_s: float
+    update_s: float
+    """The worker's optimizer time, after `exit_s`."""
+    server_update_s: float
+    """The server's optimizer time for this step, inside `enter_s..exit_s`."""
+    queue_s: float
+    """Time the push lay in the server's queue; NaN unless the strategy is asynchronous."""
+    end_s: float
+    pulled_version: int
+    """Version of the parameters the gradient was computed from; -1 without a server."""
+    version: int
+    """Version of the parameters after the step; -1 without a server."""
+    staleness: int
+    """Server version at apply minus version pulled; -1 without a server."""
+    bytes_sent: int
+    bytes_received: int
+    messages_sent: int
+    messages_received: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvalRow:
+    """One evaluation of a trial's parameters, made after the trial on a copy."""
+
+    cell_id: str
+    repeat: int
+    attempt: int
+    step: int
+    samples: int
+    """Samples all workers had trained on when the parameters were copied."""
+    seconds: float
+    """Training time until then."""
+    loss: float
+    accuracy: float | None
+    """Fraction of the test samples that were right; None where the task has no such thing."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrialRow:
+    """How one trial ended. Tuples have one entry a node: ranks first, then servers."""
+
+    cell_id: str
+    repeat: int
+    attempt: int
+    status: TrialStatus
+    error: str | None
+    transport: str
+    """The transport that carried the bytes: what `auto` chose."""
+    steps: int
+    """Steps done, warm-up included."""
+    samples: int
+    """Samples of the timed part, all workers together."""
+    seconds: float
+    """Length of the timed part."""
+    pushes_sent: int | None
+    pushes_acknowledged: int | None
+    pushes_applied: int | None
+    bytes_sent: tuple[int, ...]
+    """Payload over the whole trial, warm-up included; so are the next three."""
+    bytes_received: tuple[int, ...]
+    messages_sent: tuple[int, ...]
+    messages_received: tuple[int, ...]
+    node_hosts: tuple[str, ...]
+    one_clock: bool
+    """Whether all nodes read one kernel's monotonic clock, so that readings may be subtracted."""
+    threads: int
+    """Compute threads of each node."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EventRow:
+    """Something worth knowing that happened in a run, for people to read."""
+
+    time: str
+    """ISO 8601, UTC."""
+    kind: str
+    message: str
+    cell_id: str | None = None
+    repeat: int | None = None
+
+
+JournalRow = EvalRow | TrialRow | EventRow

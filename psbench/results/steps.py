@@ -1,0 +1,127 @@
+"""Step rows on disk: one Arrow stream a trial, cut anywhere without losing its whole batches."""
+
+import typing
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from psbench.errors import ResultsError
+from psbench.results.files import os_errors
+from psbench.results.rows import StepRow
+
+_ARROW_TYPES: dict[Any, pa.DataType] = {
+    int: pa.int64(),
+    float: pa.float64(),
+    bool: pa.bool_(),
+}
+_SCHEMA = pa.schema(
+    [(name, _ARROW_TYPES[kind]) for name, kind in typing.get_type_hints(StepRow).items()]
+)
+_CONTINUATION = b"\xff\xff\xff\xff"  # how every message of an Arrow stream begins
+
+
+class StepStream:
+    """Writes the step rows of one trial; a context manager that closes the stream."""
+
+    def __init__(self, folder: Path, cell_id: str, repeat: int, attempt: int) -> None:
+        self.path = folder / f"{cell_id[:12]}-r{repeat}-a{attempt}.arrow"
+        identity = {"cell_id": cell_id, "repeat": str(repeat), "attempt": str(attempt)}
+        self._schema = _SCHEMA.with_metadata(identity)
+        with os_errors("write", self.path):
+            self._file = self.path.open("xb")
+            self._writer = pa.ipc.new_stream(self._file, self._schema)
+
+    @property
+    def closed(self) -> bool:
+        return self._file.closed
+
+    def write(self, rows: list[StepRow]) -> None:
+        """Write `rows` as one record batch and flush it."""
+        if not rows:
+            return
+        columns = [
+            pa.array(values, field.type)
+            for values, field in zip(zip(*rows, strict=True), _SCHEMA, strict=True)
+        ]
+        with os_errors("write", self.path):
+            self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
+            self._file.flush()
+
+    def close(self) -> None:
+        if not self.closed:
+            with os_errors("close", self.path):
+                self._writer.close()
+                self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialSteps:
+    """The step rows of one trial's attempt, as an Arrow table with StepRow's columns."""
+
+    cell_id: str
+    repeat: int
+    attempt: int
+    table: pa.Table
+
+
+def read_steps(run: Path) -> Iterator[TrialSteps]:
+    """Yield the step rows of each trial of the run folder `run`, in the order of file names.
+
+    A stream that was cut short yields its whole batches; one cut within its first message is
+    passed over. Raises ResultsError for a file that is no Arrow stream of step rows.
+    """
+    for path in sorted((run / "steps").glob("*.arrow")):
+        steps = _read_stream(path)
+        if steps is not None:
+            yield steps
+
+
+def _read_stream(path: Path) -> TrialSteps | None:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ResultsError(f"cannot read {path}: {error.strerror}") from error
+    if content[:4] != _CONTINUATION[: len(content)]:
+        raise ResultsError(f"{path} is damaged: it should hold an Arrow stream")
+    try:
+        reader = pa.ipc.open_stream(content)
+    except (pa.ArrowInvalid, OSError):
+        return None
+    metadata = reader.schema.metadata or {}
+    try:
+        return TrialSteps(
+            cell_id=metadata[b"cell_id"].decode(),
+            repeat=int(metadata[b"repeat"]),
+            attempt=int(metadata[b"attempt"]),
+            table=pa.Table.from_batches(_whole_batches(reader), reader.schema).select(
+                _SCHEMA.names
+            ),
+        )
+    except KeyError as error:
+        raise ResultsError(f"{path} holds no step rows: it lacks {error}") from error
+
+
+def _whole_batches(reader: Any) -> list[pa.RecordBatch]:
+    batches = []
+    try:
+        for batch in reader:
+            batch.validate()
+            batches.append(batch)
+    except (pa.ArrowInvalid, OSError):
+        pass  # the rest was never written
+    return batches

@@ -1,0 +1,64 @@
+"""What is asked: a spec, its matrix of cells, and the id that names each cell.
+
+A `Spec` is what the user wrote; `Spec.cells()` are its fully resolved points; a `Trial` is one
+repeat of a cell. Whatever is wrong with a spec raises a one-line `psbench.errors.SpecError`.
+"""
+
+from psbench.spec.cell import Batch, Cell, Target, Trial
+from psbench.spec.fields import cell_fields, varying_fields
+from psbench.spec.identity import cell_id
+from psbench.spec.json_schema import spec_schema
+from psbench.spec.names import (
+    ALGORITHMS,
+    CONSISTENCIES,
+    DTYPES,
+    ENGINES,
+    MODELS,
+    OPTIMIZERS,
+    STRATEGIES,
+    TRANSPORTS,
+)
+from psbench.spec.spec import Spec
+from psbench.spec.strategy import (
+    SHORTHANDS,
+    AllReduce,
+    Native,
+    NoSync,
+    ParameterServer,
+    Strategy,
+    strategy_label,
+)
+from psbench.spec.task import Adam, ModelTask, Optimizer, PayloadTask, Sgd, Task
+
+__all__ = [
+    "ALGORITHMS",
+    "CONSISTENCIES",
+    "DTYPES",
+    "ENGINES",
+    "MODELS",
+    "OPTIMIZERS",
+    "SHORTHANDS",
+    "STRATEGIES",
+    "TRANSPORTS",
+    "Adam",
+    "AllReduce",
+    "Batch",
+    "Cell",
+    "ModelTask",
+    "Native",
+    "NoSync",
+    "Optimizer",
+    "ParameterServer",
+    "PayloadTask",
+    "Sgd",
+    "Spec",
+    "Strategy",
+    "Target",
+    "Task",
+    "Trial",
+    "cell_fields",
+    "cell_id",
+    "spec_schema",
+    "strategy_label",
+    "varying_fields",
+]

@@ -1,0 +1,110 @@
+"""Turn what pydantic reports into one line for the user."""
+
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from psbench.spec.messages import MISSING, FieldError, FieldPath, show, unknown
+from psbench.spec.structure import annotations, models_in
+
+_EXPECTED = {
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "string_type": "text",
+    "string_unicode": "valid Unicode text",
+    "dict_type": "a map",
+    "model_type": "a map",
+    "model_attributes_type": "a map",
+}
+_RANGES = {
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "greater than"),
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "less than"),
+}
+
+
+def explain(error: ValidationError, root: type[BaseModel], missing: str = MISSING) -> FieldError:
+    """Return the most useful of the problems found while validating a `root`.
+
+    A misspelt field is reported before what it leaves missing, which is worded as `missing`.
+    """
+    detail = _first(error)
+    if detail["type"] == "missing":
+        return FieldError(_resolve(detail["loc"], root)[0], missing)
+    return _explain(detail, root)
+
+
+def is_conflict(error: ValidationError) -> bool:
+    """Tell whether the problem `explain` reports lies in two fields rather than in one."""
+    return _first(error)["type"] == "conflict"
+
+
+def _first(error: ValidationError) -> ErrorDetails:
+    ranks = {"extra_forbidden": 0, "missing": 2}
+    return min(error.errors(include_url=False), key=lambda one: ranks.get(one["type"], 1))
+
+
+def _explain(detail: ErrorDetails, root: type[BaseModel]) -> FieldError:
+    kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
+    path, owner = _resolve(detail["loc"], root)
+    if kind == "extra_forbidden":
+        name = str(path[-1])
+        return FieldError(path, unknown("field", name, annotations(owner)), named=True)
+    if kind in ("union_tag_not_found", "union_tag_invalid"):
+        kinds = _kinds(owner, path[-1])
+        if "kind" not in value:
+            return FieldError((*path, "kind"), f"missing; one of {', '.join(kinds)}")
+        return FieldError((*path, "kind"), _not_among(f"{path[-1]} kind", value["kind"], kinds))
+    if kind == "literal_error":
+        known = get_args(annotations(owner)[str(path[-1])])
+        return FieldError(path, _not_among(str(path[-1]), value, known))
+    return FieldError(path, _text(kind, value, context, detail["msg"]))
+
+
+def _text(kind: str, value: Any, context: dict[str, Any], otherwise: str) -> str:
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == "finite_number":
+        return f"must be finite, got {show(value)}"
+    if kind in _RANGES:
+        limit, words = _RANGES[kind]
+        return f"must be {words} {context[limit]:g}, got {show(value)}"
+    if kind in _EXPECTED:
+        return f"expected {_EXPECTED[kind]}, got {show(value)}"
+    return otherwise
+
+
+def _not_among(noun: str, value: Any, known: tuple[str, ...]) -> str:
+    if isinstance(value, str):
+        return unknown(noun, value, known)
+    return f"expected one of {', '.join(known)}, got {show(value)}"
+
+
+def _kinds(owner: type[BaseModel], field: str | int) -> tuple[str, ...]:
+    models = models_in(annotations(owner)[str(field)])
+    return tuple(kind for model in models for kind in _tags(model))
+
+
+def _tags(model: type[BaseModel]) -> tuple[str, ...]:
+    """Return what pydantic may put into a location to say that a union's value is a `model`."""
+    if "kind" in model.model_fields:
+        return get_args(model.model_fields["kind"].annotation)
+    return (model.__name__,)
+
+
+def _resolve(loc: FieldPath, root: type[BaseModel]) -> tuple[FieldPath, type[BaseModel]]:
+    """Return `loc` without pydantic's tags of unions, and the model that holds its last field."""
+    path: list[str | int] = []
+    owner = root
+    inside: tuple[type[BaseModel], ...] = (root,)
+    for step in loc:
+        if len(inside) > 1:
+            inside = tuple(model for model in inside if step in _tags(model))
+            continue
+        if inside:
+            owner = inside[0]
+        path.append(step)
+        inside = models_in(annotations(owner).get(str(step)))
+    return tuple(path), owner

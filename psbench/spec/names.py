@@ -1,0 +1,24 @@
+"""The built-in names a spec may use, as types and as tuples.
+
+Each room that turns a name into an object keeps a plain dict whose keys equal one of these tuples.
+"""
+
+from typing import Literal, get_args
+
+Model = Literal["digits_mlp", "digits_cnn"]
+Dtype = Literal["float32", "float64"]
+OptimizerKind = Literal["sgd", "adam"]
+StrategyKind = Literal["all_reduce", "parameter_server", "native", "none"]
+Algorithm = Literal["ring", "tree"]
+Consistency = Literal["synchronous", "asynchronous"]
+Engine = Literal["live"]
+Transport = Literal["auto", "gloo"]
+
+MODELS: tuple[Model, ...] = get_args(Model)
+DTYPES: tuple[Dtype, ...] = get_args(Dtype)
+OPTIMIZERS: tuple[OptimizerKind, ...] = get_args(OptimizerKind)
+STRATEGIES: tuple[StrategyKind, ...] = get_args(StrategyKind)
+ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
+CONSISTENCIES: tuple[Consistency, ...] = get_args(Consistency)
+ENGINES: tuple[Engine, ...] = get_args(Engine)
+TRANSPORTS: tuple[Transport, ...] = get_args(Transport)

@@ -1,0 +1,77 @@
+"""How workers agree: the strategies and their short names."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Discriminator, Field
+
+from psbench.spec.messages import show, unknown, wrong
+from psbench.spec.names import Algorithm, Consistency
+from psbench.spec.structure import Frozen
+
+SHORTHANDS: dict[str, dict[str, str]] = {
+    "ring": {"kind": "all_reduce", "algorithm": "ring"},
+    "tree": {"kind": "all_reduce", "algorithm": "tree"},
+    "ps-sync": {"kind": "parameter_server", "consistency": "synchronous"},
+    "ps-async": {"kind": "parameter_server", "consistency": "asynchronous"},
+    "native": {"kind": "native"},
+    "none": {"kind": "none"},
+}
+
+
+class AllReduce(Frozen):
+    """All ranks sum their gradients by one of our schedules."""
+
+    kind: Literal["all_reduce"]
+    algorithm: Algorithm
+    chunks: Annotated[int, Field(ge=1)] | None = None
+    """parts the vector is cut into; null: the algorithm's own choice"""
+
+
+class ParameterServer(Frozen):
+    """Workers push gradients to a server and pull parameters from it."""
+
+    kind: Literal["parameter_server"]
+    consistency: Consistency
+    """synchronous: a version needs every worker's gradient; asynchronous: each push makes one"""
+
+
+class Native(Frozen):
+    """The transport's own all-reduce, to measure ours against."""
+
+    kind: Literal["native"]
+
+
+class NoSync(Frozen):
+    """No synchronisation: each rank trains alone."""
+
+    kind: Literal["none"]
+
+
+def expand_shorthand(value: Any) -> Any:
+    """Return the map that a short name stands for; anything else as it is."""
+    return dict(SHORTHANDS[value]) if isinstance(value, str) and value in SHORTHANDS else value
+
+
+def _named(value: Any) -> Any:
+    value = expand_shorthand(value)
+    if isinstance(value, str):
+        raise wrong(unknown("strategy", value, SHORTHANDS))
+    if not isinstance(value, dict | Frozen):
+        raise wrong(f"expected a name ({', '.join(SHORTHANDS)}) or a map, got {show(value)}")
+    return value
+
+
+Strategy = Annotated[
+    AllReduce | ParameterServer | Native | NoSync,
+    Discriminator("kind"),
+    BeforeValidator(_named),
+]
+
+
+def strategy_label(strategy: AllReduce | ParameterServer | Native | NoSync) -> str:
+    """Return the strategy's short name, with what differs from it: "ring(chunks=8)"."""
+    fields = strategy.model_dump(by_alias=True, exclude_defaults=True)
+    fits = [(name, part) for name, part in SHORTHANDS.items() if part.items() <= fields.items()]
+    name, named = max(fits, key=lambda fit: len(fit[1]), default=(strategy.kind, {"kind": ""}))
+    rest = ", ".join(f"{key}={value}" for key, value in fields.items() if key not in named)
+    return f"{name}({rest})" if rest else name

@@ -1,0 +1,33 @@
+"""What a step does: each strategy as a pure generator of commands, interpreted by every engine."""
+
+from collections.abc import Callable
+
+from psbench.strategies.all_reduce import all_reduce, native
+from psbench.strategies.commands import AllReduce, Apply, Command, Compute, Pull, Push, Span, Wait
+from psbench.strategies.none import none
+from psbench.strategies.parameter_server import parameter_server, shard_spans
+from psbench.strategies.strategy import Step, Strategy
+
+STRATEGIES: dict[str, Callable[..., Strategy]] = {
+    "all_reduce": all_reduce,
+    "parameter_server": parameter_server,
+    "native": native,
+    "none": none,
+}
+"""Each kind's builder. All take `world` and `numel` (length of the flat vector) and the options
+of the kind."""
+
+__all__ = [
+    "STRATEGIES",
+    "AllReduce",
+    "Apply",
+    "Command",
+    "Compute",
+    "Pull",
+    "Push",
+    "Span",
+    "Step",
+    "Strategy",
+    "Wait",
+    "shard_spans",
+]

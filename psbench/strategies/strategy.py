@@ -1,0 +1,27 @@
+"""The form of a strategy: two generators of commands."""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+from psbench.strategies.commands import Command
+
+Step = Generator[Command, object, None]
+"""Yields commands; is sent a handle after each that starts a communication, else None."""
+
+
+def _nothing() -> Step:
+    yield from ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strategy:
+    """How workers agree: `start` runs once before the first step, `step` once a step.
+
+    After a step the flat parameters are those of the next step, on every rank that takes part.
+    Where `served`, servers keep the parameters: they say in their answers when the trial ends, and
+    copy the parameters for evaluation. Else each rank counts its steps.
+    """
+
+    step: Callable[[], Step]
+    start: Callable[[], Step] = _nothing
+    served: bool = False

@@ -1,0 +1,20 @@
+"""What is learned: tasks, batches, flat vectors, the torch store, the single-process reference."""
+
+from psbench.training.divergence import Divergence
+from psbench.training.learner import Learner, build_learner
+from psbench.training.reference import ReferenceStep, reference
+from psbench.training.store import TorchStore
+from psbench.training.tasks import DTYPES, TASKS, Data, Task
+
+__all__ = [
+    "DTYPES",
+    "TASKS",
+    "Data",
+    "Divergence",
+    "Learner",
+    "ReferenceStep",
+    "Task",
+    "TorchStore",
+    "build_learner",
+    "reference",
+]

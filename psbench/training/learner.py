@@ -1,0 +1,142 @@
+"""What one rank learns with: its model over flat vectors, its slice of each batch, its optimiser."""
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from psbench.spec import Cell, ModelTask, PayloadTask
+from psbench.training.batches import GlobalBatches, rank_slice
+from psbench.training.flat import flatten
+from psbench.training.store import TorchStore
+from psbench.training.tasks import DTYPES, TASKS, Task, build_model, evaluate
+
+
+class Allocate(Protocol):
+    """Gives a flat vector of zeros, in memory that the transport likes best."""
+
+    def __call__(self, numel: int, /, *, dtype: torch.dtype) -> Tensor: ...
+
+
+
+class Learner(Protocol):
+    """A rank's side of a task. `parameters` and `gradients` are flat, of one length and dtype; the
+    last `carried` elements hold the loss."""
+
+    parameters: Tensor
+    gradients: Tensor
+    carried: int
+
+    def compute(self, step: int, *, share: bool) -> int:
+        """Fill `gradients` for this rank's slice of the batch of `step`; return its sample count."""
+
+    def apply(self) -> None:
+        """Make one optimiser step on `parameters` with `gradients`; the loss is carried over."""
+
+    def store(self, start: int, stop: int) -> TorchStore:
+        """Return a fresh store of the initial parameters [start, stop), for a server."""
+
+    def loss(self) -> float:
+        """Return the loss that `parameters` carries; NaN where the task has none."""
+
+    def evaluate(self, parameters: Tensor) -> tuple[float, float]:
+        """Return (loss, accuracy) on the held-out samples at a copy of `parameters`."""
+
+
+def build_learner(
+    cell: Cell, *, seed: int, repeat: int, rank: int, allocate: Allocate = torch.zeros
+) -> Learner:
+    """Return the learner of `rank`; `allocate(numel, dtype=)` gives the gradients' memory."""
+    if isinstance(cell.task, PayloadTask):
+        return PayloadLearner(cell.task, allocate=allocate)
+    return ModelLearner(cell, cell.task, seed=seed, repeat=repeat, rank=rank, allocate=allocate)
+
+
+class ModelLearner:
+    """A model whose tensors are views of the flat vectors, and whose loss travels with them."""
+
+    carried = 1
+
+    def __init__(
+        self,
+        cell: Cell,
+        spec: ModelTask,
+        *,
+        seed: int,
+        repeat: int,
+        rank: int,
+        allocate: Allocate,
+    ) -> None:
+        self._task: Task = TASKS[spec.model]
+        self._optimizer = spec.optimizer
+        dtype = DTYPES[spec.dtype]
+        self._model = build_model(self._task, dtype, seed=seed, repeat=repeat)
+        numel = sum(p.numel() for p in self._model.parameters()) + self.carried
+        self.parameters = torch.zeros(numel, dtype=dtype)
+        self.gradients = allocate(numel, dtype=dtype)
+        flatten(self._model, self.parameters, self.gradients)
+        self._store = TorchStore(self.parameters, self._optimizer, carried=self.carried)
+        train, held_out = self._task.data()
+        self._train, self._held_out = train.to(dtype), held_out.to(dtype)
+        batch = cell.global_batch
+        self._batches = GlobalBatches(len(train), batch, seed=seed, repeat=repeat)
+        self._slice = rank_slice(batch, cell.workers, rank)
+        self._share = (self._slice.stop - self._slice.start) / batch
+
+    def compute(self, step: int, *, share: bool) -> int:
+        chosen = torch.from_numpy(self._batches.indices(step)[self._slice])
+        self.gradients.zero_()
+        loss = self._task.loss(
+            self._model, self._train.inputs[chosen], self._train.targets[chosen]
+        )
+        if share:
+            loss = loss * self._share
+        loss.backward()
+        self.gradients[-1] = loss.detach()
+        return len(chosen)
+
+    def apply(self) -> None:
+        self._store.apply([self.gradients])
+
+    def store(self, start: int, stop: int) -> TorchStore:
+        shard = self.parameters[start:stop].clone()
+        carried = max(0, stop - max(start, self.parameters.numel() - self.carried))
+        return TorchStore(shard, self._optimizer, carried=carried)
+
+    def loss(self) -> float:
+        return float(self.parameters[-1])
+
+    def evaluate(self, parameters: Tensor) -> tuple[float, float]:
+        kept = self.parameters.clone()
+        self.parameters.copy_(parameters)
+        result = evaluate(self._task, self._model, self._held_out)
+        self.parameters.copy_(kept)
+        return result
+
+
+class PayloadLearner:
+    """No model: a buffer of bytes, made anew each step, so that only communication is seen."""
+
+    carried = 0
+
+    def __init__(self, spec: PayloadTask, *, allocate: Allocate) -> None:
+        dtype = DTYPES[spec.dtype]
+        numel = spec.payload // dtype.itemsize
+        self.parameters = torch.zeros(numel, dtype=dtype)
+        self.gradients = allocate(numel, dtype=dtype)
+
+    def compute(self, step: int, *, share: bool) -> int:
+        self.gradients.fill_(1.0)
+        return 0
+
+    def apply(self) -> None:
+        return None
+
+    def store(self, start: int, stop: int) -> TorchStore:
+        return TorchStore(self.parameters[start:stop].clone(), None, carried=0)
+
+    def loss(self) -> float:
+        return float("nan")
+
+    def evaluate(self, parameters: Tensor) -> tuple[float, float]:
+        return float("nan"), float("nan")

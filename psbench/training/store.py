@@ -1,0 +1,40 @@
+"""The store of a shard in torch: also what a rank steps with under all-reduce."""
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from psbench.spec import Adam, Sgd
+from psbench.training.optimizers import build_optimizer
+
+
+class TorchStore:
+    """Flat parameters and torch.optim on them.
+
+    `parameters` is updated in place. Its last `carried` elements are no parameters: they take the
+    sum of the contributions as it is (the loss travels there). With `optimizer=None` that holds for
+    the whole vector: the store then only sums.
+    """
+
+    def __init__(self, parameters: Tensor, optimizer: Sgd | Adam | None, *, carried: int) -> None:
+        self._parameters = parameters
+        trained = parameters.numel() - carried if optimizer else 0
+        self._learned, self._carried = parameters[:trained], parameters[trained:]
+        self._optimizer = build_optimizer(optimizer, [self._learned]) if optimizer else None
+
+    def apply(self, contributions: Sequence[Tensor]) -> None:
+        """Sum the contributions, each of the parameters' shape, in order and make one step.
+
+        The first contribution is used for the sum.
+        """
+        total = contributions[0]
+        for contribution in contributions[1:]:
+            total.add_(contribution)
+        if self._optimizer is not None:
+            self._learned.grad = total[: self._learned.numel()]
+            self._optimizer.step()
+        self._carried.copy_(total[self._learned.numel() :])
+
+    def read(self) -> Tensor:
+        """Return the parameters themselves, shape (numel,)."""
+        return self._parameters

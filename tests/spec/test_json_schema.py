@@ -1,0 +1,72 @@
+"""The schema accepts what loads and marks what an editor can see is wrong."""
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from psbench.spec import MODELS, SHORTHANDS, Spec, spec_schema
+
+QUICKSTART = Path(__file__).parents[2] / "experiments" / "quickstart.yaml"
+
+
+@pytest.fixture(scope="module")
+def validator():
+    schema = spec_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def test_the_quickstart_is_valid(validator):
+    assert validator.is_valid(yaml.safe_load(QUICKSTART.read_text()))
+    assert Spec.load(QUICKSTART).name == "quickstart"
+    assert len(Spec.load(QUICKSTART).cells()) == 6
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"strategy": {"kind": "all_reduce", "algorithm": "ring", "chunks": 4}},
+        {
+            "strategy": {"kind": "parameter_server"},
+            "matrix": {"strategy.consistency": ["synchronous"]},
+        },
+        {"task": {"payload": "4 MiB"}},
+        {"task": {"model": "digits_mlp", "optimizer": {"kind": "adam", "betas": [0.9, 0.99]}}},
+        {"batch": {"global": 8}, "target": {"loss": 0.1}, "matrix": None},
+        {"matrix": {"strategy": ["ring", {"kind": "none"}], "task.optimizer.lr": [1, 0.5]}},
+        {"matrix": {"include": [{"workers": 1}], "exclude": [{"strategy": "ring"}]}},
+        *({"strategy": name} for name in SHORTHANDS),
+        *({"matrix": {"task.model": [name]}} for name in MODELS),
+    ],
+)
+def test_valid(validator, fields, changes):
+    assert list(validator.iter_errors({**fields, **changes})) == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"worker": 1},
+        {"name": "../x"},
+        {"workers": 0},
+        {"workers": "two"},
+        {"strategy": "rign"},
+        {"strategy": {"kind": "all_reduce", "algorithm": "rign"}},
+        {"task": {"payload": 4}},
+        {"task": {"model": "digits_mlp", "optimizer": {"kind": "sgd", "lr": 0}}},
+        {"batch": {"global_": 8}},
+        {"matrix": {"worker": [1]}},
+        {"matrix": {"workers": []}},
+        {"matrix": {"workers": ["two"]}},
+        {"matrix": {"include": [{"worker": 1}]}},
+    ],
+)
+def test_not_valid(validator, fields, changes):
+    assert not validator.is_valid({**fields, **changes})
+
+
+def test_a_spec_needs_only_a_name(validator):
+    assert validator.is_valid({"name": "x"})
+    assert not validator.is_valid({})

@@ -1,0 +1,281 @@
+"""A spec in Python: what it keeps, and the one line that each mistake earns."""
+
+import contextlib
+import copy
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from psbench.errors import SpecError
+from psbench.spec import Cell, Spec
+
+ADAM = {"kind": "adam", "lr": 0.1}
+
+
+def test_document_loads_back_equal(fields):
+    matrix = {"strategy": ["ring", "none"], "include": [{"strategy": "tree", "workers": 1}]}
+    spec = Spec(**fields, matrix=matrix, repeats=2)
+    document = json.loads(json.dumps(spec.document()))
+    assert Spec(**document) == spec
+    assert Spec(**document).cells() == spec.cells()
+    assert document["strategy"] == {"kind": "all_reduce", "algorithm": "ring"}
+    assert (document["repeats"], document["seed"]) == (2, 0)
+
+
+def test_a_spec_keeps_its_own_copy(fields):
+    spec = Spec(**fields)
+    fields["task"]["optimizer"]["lr"] = 9.0
+    assert spec.document()["task"]["optimizer"]["lr"] == 0.1
+
+
+def test_tuples_are_lists(fields):
+    assert len(Spec(**fields, matrix={"workers": (1, 2)}).cells()) == 2
+
+
+def test_every_field_of_a_cell_is_one_of_a_spec():
+    assert set(Spec.model_fields) - set(Cell.model_fields) == {"name", "matrix", "repeats", "seed"}
+    assert set(Cell.model_fields) <= set(Spec.model_fields)
+
+
+ABSENT = object()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": ABSENT}, "name: missing; every spec has one"),
+        ({"name": 3}, "name: expected text, got 3"),
+        ({"workers": ABSENT}, "workers: missing; set it in the spec or as an axis of the matrix"),
+        ({"batch": ABSENT}, "batch: missing; set it in the spec or as an axis of the matrix"),
+        ({"workers": 0}, "workers: must be at least 1, got 0"),
+        ({"workers": True}, "workers: expected a whole number, got true"),
+        ({"workers": "4"}, "workers: expected a whole number, got '4'"),
+        ({"workers": 4.0}, "workers: expected a whole number, got 4.0"),
+        ({"workers": None}, "workers: expected a whole number, got null"),
+        ({"workers": 2**63}, "workers: does not fit into 64 bits"),
+        ({"steps": -1}, "steps: must be at least 1, got -1"),
+        ({"steps": {1}}, "steps: expected plain data (a map, list, text or number), got set"),
+        ({"warmup": 10}, "warmup: must be less than steps (10), got 10"),
+        ({"warmup": -1}, "warmup: must be at least 0, got -1"),
+        ({"eval_every": 0}, "eval_every: must be at least 1, got 0"),
+        ({"repeats": 0}, "repeats: must be at least 1, got 0"),
+        ({"seed": -1}, "seed: must be at least 0, got -1"),
+        ({"matrix": []}, "matrix: expected a map, got a list of 0"),
+        ({"batch": 4}, "batch: expected a map, got 4"),
+        ({"batch": {}}, "batch: write either per_worker or global"),
+        ({"batch": {"per_worker": 1, "global": 2}}, "batch: write either per_worker or global"),
+        (
+            {"batch": {"global_": 8}},
+            "batch: unknown field 'global_'; did you mean 'global'? (known: per_worker, global)",
+        ),
+        (
+            {"batch": {"global": 1}},
+            "batch: a global batch of 1 is less than 2 workers; every rank needs a sample",
+        ),
+        ({"target": {}}, "target: write either accuracy or loss"),
+        ({"target": {"accuracy": 1.5}}, "target.accuracy: must be at most 1, got 1.5"),
+        ({"target": {"accuracy": 0}}, "target.accuracy: must be greater than 0, got 0"),
+        ({"target": {"loss": math.inf}}, "target.loss: must be finite, got inf"),
+        ({"engine": "simulated"}, "engine: unknown engine 'simulated' (known: live)"),
+        (
+            {"transport": "glo"},
+            "transport: unknown transport 'glo'; did you mean 'gloo'? (known: auto, gloo)",
+        ),
+        (
+            {"strategy": "rign"},
+            "strategy: unknown strategy 'rign'; did you mean 'ring'?"
+            " (known: ring, tree, ps-sync, ps-async, native, none)",
+        ),
+        (
+            {"strategy": None},
+            "strategy: expected a name (ring, tree, ps-sync, ps-async, native, none) or a map,"
+            " got null",
+        ),
+        (
+            {"strategy": {"kind": "allreduce"}},
+            "strategy.kind: unknown strategy kind 'allreduce'; did you mean 'all_reduce'?"
+            " (known: all_reduce, parameter_server, native, none)",
+        ),
+        (
+            {"strategy": {"algorithm": "ring"}},
+            "strategy.kind: missing; one of all_reduce, parameter_server, native, none",
+        ),
+        (
+            {"strategy": {"kind": "all_reduce", "algorithm": "ring", "chunks": 0}},
+            "strategy.chunks: must be at least 1, got 0",
+        ),
+        ({"task": 3}, "task: expected a map with a model or a payload, got 3"),
+        ({"task": {}}, "task: write either model (with its optimizer) or payload"),
+        (
+            {"task": {"model": "digits_mlp"}},
+            "task.optimizer: missing; set it in the spec or as an axis of the matrix",
+        ),
+        (
+            {"task": {"model": "digits_mpl", "optimizer": ADAM}},
+            "task.model: unknown model 'digits_mpl'; did you mean 'digits_mlp'?"
+            " (known: digits_mlp, digits_cnn)",
+        ),
+        (
+            {"task": {"model": "digits_mlp", "optimizer": "sgd"}},
+            "task.optimizer: expected a map, got 'sgd'",
+        ),
+        (
+            {"task": {"model": "digits_mlp", "optimizer": {**ADAM, "lr": math.nan}}},
+            "task.optimizer.lr: must be finite, got nan",
+        ),
+        (
+            {"task": {"model": "digits_mlp", "optimizer": {**ADAM, "betas": [0.9]}}},
+            "task.optimizer.betas: expected a list of two numbers, got a list of 1",
+        ),
+        (
+            {"task": {"model": "digits_mlp", "optimizer": {**ADAM, "betas": [0.9, 1]}}},
+            "task.optimizer.betas[1]: must be less than 1, got 1",
+        ),
+        (
+            {"task": {"model": "digits_mlp", "optimizer": {**ADAM, "momentum": 0.9}}},
+            "task.optimizer: unknown field 'momentum' (known: kind, lr, betas, eps)",
+        ),
+        (
+            {"task": {"payload": 4}, "batch": ABSENT},
+            "task.payload: expected a size with its unit, such as '4 MiB', got 4",
+        ),
+        (
+            {"task": {"payload": "6 B"}, "batch": ABSENT},
+            "task.payload: 6 B is not a whole number of float32 elements; write a multiple of 4 B",
+        ),
+        (
+            {"task": {"payload": "4 B", "dtype": "float64"}, "batch": ABSENT},
+            "task.payload: 4 B is not a whole number of float64 elements; write a multiple of 8 B",
+        ),
+        ({"task": {"payload": "4 B"}}, "batch: a payload task has no batch; leave it out"),
+        (
+            {"task": {"payload": "4 B"}, "batch": ABSENT, "eval_every": 1},
+            "eval_every: a payload task has nothing to evaluate; leave it out",
+        ),
+        (
+            {"task": {"payload": "4 B"}, "batch": ABSENT, "target": {"loss": 1.0}},
+            "target: a payload task has nothing to evaluate; leave it out",
+        ),
+    ],
+)
+def test_mistakes(fields, changes, message):
+    fields = {name: value for name, value in {**fields, **changes}.items() if value is not ABSENT}
+    with pytest.raises(SpecError) as error:
+        Spec(**fields)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("typo", ["worker", "self", "cells", "_cells"])
+def test_unknown_fields_are_reported_before_what_is_missing(fields, typo):
+    fields[typo] = fields.pop("workers")
+    with pytest.raises(SpecError, match=rf"^unknown field '{typo}'.*\(known: name, task, "):
+        Spec(**fields)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "-x", "a b", "é", "x" * 65, "a\n"])
+def test_names_that_are_no_folder(fields, name):
+    with pytest.raises(SpecError, match=r"^name: names a folder"):
+        Spec(**{**fields, "name": name})
+
+
+def test_data_without_end(fields):
+    loop: list = []
+    loop.append(loop)
+    with pytest.raises(SpecError, match=r"^steps: nested more than 50 deep$"):
+        Spec(**{**fields, "steps": loop})
+
+
+_WHOLE = {
+    "name": "x",
+    "task": {"model": "digits_mlp", "optimizer": {"kind": "sgd", "lr": 0.1, "momentum": 0.9}},
+    "batch": {"per_worker": 4},
+    "steps": 10,
+    "warmup": 1,
+    "target": {"accuracy": 0.9},
+    "strategy": {"kind": "all_reduce", "algorithm": "ring", "chunks": 4},
+    "workers": 2,
+    "matrix": {
+        "workers": [2, 4],
+        "strategy": ["ring", "ps-sync"],
+        "include": [{"workers": 3, "task.optimizer.lr": 0.5}],
+        "exclude": [{"workers": 4, "strategy": "ring"}],
+    },
+    "repeats": 2,
+    "seed": 1,
+}
+
+
+def _places(value, path=()):
+    """Yield the path of every value in `value`."""
+    yield path
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, inner in items:
+            yield from _places(inner, (*path, key))
+
+
+_words = ["sgd", "adam", "model", "payload", "4 MiB", "kind", "none", "ring", "global", "workers"]
+_scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+_values = st.recursive(
+    _scalars | st.sampled_from(_words),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(_words) | st.text(max_size=4), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+_changes = st.lists(
+    st.tuples(
+        st.sampled_from(["set", "delete", "add"]),
+        st.sampled_from([path for path in _places(_WHOLE) if path]),
+        st.sampled_from(_words) | st.text(max_size=4),
+        _values,
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+def _change(document, action, path, name, value) -> None:
+    *parents, last = path
+    for step in parents:
+        document = document[step]
+    if action == "delete":
+        del document[last]
+    else:
+        document[name if action == "add" else last] = value
+
+
+def _spec_or_problem(document) -> tuple[Spec | None, str]:
+    try:
+        return Spec(**document), ""
+    except SpecError as error:
+        return None, str(error)
+
+
+@given(_changes)
+def test_a_mangled_spec_is_a_spec_or_a_spec_error(changes):
+    document = copy.deepcopy(_WHOLE)
+    for change in changes:
+        # An earlier change may have taken the place of a later one away.
+        with contextlib.suppress(KeyError, IndexError, TypeError):
+            _change(document, *change)
+    spec, problem = _spec_or_problem(document)
+    if spec is None:
+        assert "\n" not in problem
+        assert "pydantic" not in problem
+    else:
+        assert Spec(**json.loads(json.dumps(spec.document()))) == spec
+
+
+def test_reading_a_spec_needs_neither_ray_nor_torch():
+    code = (
+        "import sys, psbench.spec; print({'ray', 'torch', 'pandas', 'numpy'} & sys.modules.keys())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
