@@ -22,6 +22,8 @@ def parse_bytes(text: str) -> int:
     """
     value, unit = _split(text, BYTES, example="4 MiB")
     nbytes = value * BYTES[unit]
+    if not math.isfinite(nbytes):
+        raise ValueError(f"{text!r} is not finite")
     if nbytes < 0:
         raise ValueError(f"a size cannot be negative: {text!r}")
     if nbytes != int(nbytes):
@@ -30,21 +32,26 @@ def parse_bytes(text: str) -> int:
 
 
 def format_bytes(nbytes: float) -> str:
-    """Return `nbytes` with three significant digits in the binary unit that fits: "1.5 MiB"."""
+    """Return `nbytes` with about three digits in the binary unit that fits: "1.50 MiB"."""
     for unit, size in _STEPS:
         if abs(nbytes) >= size:
-            return f"{nbytes / size:.3g} {unit}"
+            return f"{nbytes / size:.{_decimals(nbytes / size)}f} {unit}"
     return f"{nbytes:.0f} B"
 
 
 def format_seconds(seconds: float) -> str:
-    """Return `seconds` with three significant digits in the unit that fits: "1.25 ms"."""
+    """Return `seconds` with about three digits in the unit that fits: "1.25 ms"."""
     if math.isnan(seconds):
         return "-"
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if abs(seconds) >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
+            return f"{seconds / size:.{_decimals(seconds / size)}f} {unit}"
+    return f"{seconds / 1e-9:.0f} ns"
+
+
+def _decimals(value: float) -> int:
+    """Return the decimals that leave about three significant digits."""
+    return max(0, 2 - math.floor(math.log10(abs(value))))
 
 
 def _split(text: str, units: dict[str, int], example: str) -> tuple[float, str]:
@@ -56,7 +63,4 @@ def _split(text: str, units: dict[str, int], example: str) -> tuple[float, str]:
         known = ", ".join(units)
         problem = f"unknown unit {unit!r}" if unit else "a unit is missing"
         raise ValueError(f"{problem} in {text!r}; write it as in {example!r} (units: {known})")
-    value = float(number)
-    if not math.isfinite(value):
-        raise ValueError(f"{text!r} is not finite")
-    return value, unit
+    return float(number), unit

@@ -1,4 +1,4 @@
-"""In which order trials run: repeats interleaved over cells, so that a slow minute hits all alike."""
+"""In which order trials run: repeats interleaved, so that a slow minute hits all cells alike."""
 
 from collections.abc import Iterator, Sequence
 

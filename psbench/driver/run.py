@@ -84,9 +84,7 @@ def run_trial(
                 report.step(min(steps_of.values()))
 
 
-def _write_manifest(
-    folder: RunFolder, spec: Spec, cells: tuple[Cell, ...], engine: Engine
-) -> None:
+def _write_manifest(folder: RunFolder, spec: Spec, cells: tuple[Cell, ...], engine: Engine) -> None:
     folder.write_manifest(
         build_manifest(
             spec_document=spec.document(),

@@ -1,6 +1,6 @@
-"""The Ray actors: thin shells around a worker or a server of one trial at a time.
+"""The Ray actor: a thin shell around a worker or a server of one trial at a time.
 
-Each runs a whole trial in one call on its main thread. The `control` concurrency group answers
+It runs a whole trial in one call on its main thread. The `control` concurrency group answers
 meanwhile: that is how the engine sees that a process lives, and fetches its finished steps.
 """
 
@@ -15,7 +15,7 @@ import torch
 
 from psbench.live.job import Job, Report, StepLog
 from psbench.live.server import Server
-from psbench.live.transports import ENDPOINTS, Transport
+from psbench.live.transports import ENDPOINTS, Endpoint, Transport
 from psbench.live.worker import Worker
 from psbench.results import StepRow
 
@@ -45,13 +45,14 @@ class Evaluation:
     accuracy: float
 
 
-class _Member:
-    """What workers and servers have in common: a place in a world."""
+@ray.remote(concurrency_groups={"control": 1})  # type: ignore[call-overload]
+class Node:
+    """A process that is a worker in one trial and may be a server in the next."""
 
     def __init__(self) -> None:
         torch.set_num_threads(THREADS)
-        self._address = ray.util.get_node_ip_address()
-        self._endpoint: object = None
+        self._address: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
+        self._endpoint: Endpoint | None = None
         self._transport: Transport | None = None
         self._log = StepLog()
         self._node: Worker | Server | None = None
@@ -76,7 +77,7 @@ class _Member:
         """Join the world of these addresses."""
         endpoint, self._endpoint = self._endpoint, None
         assert endpoint is not None, "open comes before connect"
-        self._transport = endpoint.connect(  # type: ignore[attr-defined]
+        self._transport = endpoint.connect(
             addresses, rank=rank, generation=generation, deadline=deadline
         )
 
@@ -109,24 +110,14 @@ class _Member:
         """Return the steps finished since the last call; also says that the process lives."""
         return self._log.drain()
 
-
-@ray.remote(concurrency_groups={"control": 1})
-class WorkerActor(_Member):
-    """A worker process."""
-
     def train(self, job: Job) -> Report:
         """Run one trial as a rank."""
-        assert self._transport is not None
+        assert self._transport is not None, "connect comes before train"
         self._node = Worker(job, self._transport, self._log)
         return self._node.train()
 
-
-@ray.remote(concurrency_groups={"control": 1})
-class ServerActor(_Member):
-    """A parameter server process."""
-
     def serve(self, job: Job) -> Report:
-        """Run one trial as a server."""
-        assert self._transport is not None
+        """Run one trial as a parameter server."""
+        assert self._transport is not None, "connect comes before serve"
         self._node = Server(job, self._transport)
         return self._node.serve()

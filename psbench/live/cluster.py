@@ -1,6 +1,7 @@
-"""The Ray cluster of a run: joined where the environment names one, else embedded in this process."""
+"""The Ray cluster of a run: joined where the environment names one, else embedded here."""
 
 import contextlib
+import logging
 import os
 import shutil
 import tempfile
@@ -35,7 +36,7 @@ def cluster(num_cpus: int) -> Iterator[Cluster]:
     address = os.environ.get("RAY_ADDRESS")
     with contextlib.ExitStack() as stack:
         if address:
-            ray.init(log_to_driver=False, logging_level="error")
+            ray.init(log_to_driver=False, logging_level=logging.ERROR)
         else:
             folder = stack.enter_context(_temporary_folder())
             ray.init(
@@ -44,12 +45,12 @@ def cluster(num_cpus: int) -> Iterator[Cluster]:
                 include_dashboard=False,
                 object_store_memory=_OBJECT_STORE,
                 log_to_driver=False,
-                logging_level="error",
+                logging_level=logging.ERROR,
                 _node_ip_address="127.0.0.1",
                 _temp_dir=str(folder),
             )
         stack.callback(ray.shutdown)
-        cpus = ray.cluster_resources().get("CPU", 0.0)
+        cpus = float(ray.cluster_resources().get("CPU", 0.0))  # type: ignore[no-untyped-call]
         if cpus < num_cpus:
             raise PlacementError(
                 f"the spec needs {num_cpus} CPUs at once (one a worker and server) and the cluster "

@@ -74,9 +74,7 @@ def own_round(round_: Round, offsets: list[int], rank: int) -> OwnRound:
         for peer, start, stop, _ in _transfers(round_, offsets, round_.src == rank, round_.dst)
     )
     receives, slot = [], 0
-    for peer, start, stop, reduce in _transfers(
-        round_, offsets, round_.dst == rank, round_.src
-    ):
+    for peer, start, stop, reduce in _transfers(round_, offsets, round_.dst == rank, round_.src):
         # what is sent in this round is the value from before it: an overwrite of it waits
         staged = reduce or any(p.start < stop and start < p.stop for p in sends)
         where = slot if staged else None
@@ -122,4 +120,3 @@ def settle(own: OwnRound, flat: Tensor, scratch: Tensor) -> None:
 def as_bytes(tensor: Tensor) -> Tensor:
     """Return the memory of a contiguous tensor as bytes: a transport carries any dtype."""
     return tensor.view(torch.uint8)
-

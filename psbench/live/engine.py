@@ -35,16 +35,14 @@ class LiveEngine:
     threads = THREADS
 
     def __init__(self, cells: Sequence[Cell]) -> None:
-        self._workers = max(cell.workers for cell in cells)
-        self._servers = max(cell.servers for cell in cells)
         self._cpus = max(cell.workers + cell.servers for cell in cells)
         self._generation = secrets.randbits(40)
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
-            self.cluster = stack.enter_context(cluster(self._workers + self._servers))
-            self._pool = Pool(workers=self._workers, servers=self._servers)
+            self.cluster = stack.enter_context(cluster(self._cpus))
+            self._pool = Pool(self._cpus)
             stack.callback(self._pool.close)
             self._stack = stack.pop_all()
         return self
@@ -72,7 +70,7 @@ class LiveEngine:
             raise
 
     def parameters(self, trial: Trial) -> Any:
-        """Return the flat parameters that each node of the last trial, of this shape, ended with."""
+        """Return the flat parameters that each node ended `trial`, the last one run, with."""
         members = self._pool.take(workers=trial.cell.workers, servers=trial.cell.servers)
         calls = [member.actor.parameters.remote() for member in members]
         return gather(members, calls, seconds=_CONNECT_SECONDS)
@@ -84,7 +82,11 @@ class Attempt:
     def __init__(self, pool: Pool, trial: Trial, *, cell_id: str, attempt: int) -> None:
         self._pool = pool
         self._trial = trial
-        self._identity = {"cell_id": cell_id, "repeat": trial.repeat, "attempt": attempt}
+        self._identity: dict[str, Any] = {
+            "cell_id": cell_id,
+            "repeat": trial.repeat,
+            "attempt": attempt,
+        }
         self._transport = resolve_transport(trial.cell.transport)
         self._members: list[Member] = []
 
@@ -157,20 +159,24 @@ class Attempt:
         nothing: dict[str, Any] = dict.fromkeys(
             ("bytes_sent", "bytes_received", "messages_sent", "messages_received"), ()
         )
-        return self._identity | nothing | {
-            "status": status,
-            "error": None,
-            "transport": self._transport,
-            "steps": 0,
-            "samples": 0,
-            "seconds": 0.0,
-            "pushes_sent": None,
-            "pushes_acknowledged": None,
-            "pushes_applied": None,
-            "node_hosts": tuple(host.name for host in hosts),
-            "one_clock": len({host.boot for host in hosts}) == 1,
-            "threads": THREADS,
-        }
+        return (
+            self._identity
+            | nothing
+            | {
+                "status": status,
+                "error": None,
+                "transport": self._transport,
+                "steps": 0,
+                "samples": 0,
+                "seconds": 0.0,
+                "pushes_sent": None,
+                "pushes_acknowledged": None,
+                "pushes_applied": None,
+                "node_hosts": tuple(host.name for host in hosts),
+                "one_clock": len({host.boot for host in hosts}) == 1,
+                "threads": THREADS,
+            }
+        )
 
 
 def _pushes(workers: list[Report], servers: list[Report]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""What goes before a payload, so that two processes that disagree find out and nobody reads garbage.
+"""What goes before a payload, so that processes that disagree say so and nobody reads garbage.
 
 Checked once per collective call and peer. The parameter server's own messages are in `messages`.
 """

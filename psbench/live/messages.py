@@ -53,9 +53,9 @@ class Request:
 class Answer:
     """A server's word to a worker, followed by the parameters of `version`.
 
-    `seq` is the push it answers (-1 for a pull) and `staleness` that push's. `taken_ns`, when the server
-    turned to the push, is a reading of CLOCK_MONOTONIC (0 where pushes wait for one another);
-    `update_ns` is what the optimiser took.
+    `seq` is the push it answers (-1 for a pull) and `staleness` that push's. `taken_ns`, when the
+    server turned to the push, is a reading of CLOCK_MONOTONIC (0 where pushes wait for one
+    another); `update_ns` is what the optimiser took.
     """
 
     generation: int

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import ray
+from ray.exceptions import GetTimeoutError
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from psbench.errors import PlacementError
-from psbench.live.actors import Host, ServerActor, WorkerActor
+from psbench.live.actors import Host, Node
 
 _PLACING_SECONDS = 60.0
 _STARTING_SECONDS = 120.0
@@ -24,55 +25,56 @@ class Member:
 
 
 class Pool:
-    """Actors for up to `workers` ranks and `servers` servers, one CPU each.
+    """Up to `size` actors of one CPU each, made when first needed and used again.
 
     Room for all of them is reserved at once, so that a run that starts can also go on. Raises
     PlacementError where the cluster does not give it within a minute.
     """
 
-    def __init__(self, *, workers: int, servers: int) -> None:
-        self._workers: list[Member] = []
-        self._servers: list[Member] = []
-        self._num_workers = workers
-        asked = workers + servers
-        self._group: PlacementGroup = placement_group([{"CPU": 1}] * asked, strategy="PACK")
+    def __init__(self, size: int) -> None:
+        self._actors: list[tuple[Any, Host]] = []
+        self._group: PlacementGroup = placement_group([{"CPU": 1}] * size, strategy="PACK")
         if not self._group.wait(timeout_seconds=_PLACING_SECONDS):
-            free = ray.available_resources().get("CPU", 0.0)
+            free = float(ray.available_resources().get("CPU", 0.0))  # type: ignore[no-untyped-call]
             self.close()
             raise PlacementError(
-                f"the spec needs {asked} CPUs at once and {free:g} are free; wait for what else "
+                f"the spec needs {size} CPUs at once and {free:g} are free; wait for what else "
                 f"runs on the cluster to end, or ask for fewer workers"
             )
 
     def take(self, *, workers: int, servers: int) -> list[Member]:
-        """Return `workers` ranks, then `servers` servers; starts those that do not run yet."""
-        new_workers = range(len(self._workers), workers)
-        new_servers = range(len(self._servers), servers)
-        actors = [(f"rank {i}", self._start(WorkerActor, i)) for i in new_workers]
-        actors += [
-            (f"server {i}", self._start(ServerActor, self._num_workers + i)) for i in new_servers
-        ]
-        hosts = ray.get([a.host.remote() for _, a in actors], timeout=_STARTING_SECONDS)
-        members = [
-            Member(name=name, actor=actor, host=host)
-            for (name, actor), host in zip(actors, hosts, strict=True)
-        ]
-        self._workers += members[: len(new_workers)]
-        self._servers += members[len(new_workers) :]
-        return self._workers[:workers] + self._servers[:servers]
+        """Return `workers` ranks, then `servers` servers; starts actors that do not run yet.
 
-    def _start(self, kind: Any, bundle: int) -> Any:
+        Raises PlacementError where they do not start within two minutes.
+        """
+        names = [f"rank {i}" for i in range(workers)] + [f"server {i}" for i in range(servers)]
+        new = [self._start(bundle) for bundle in range(len(self._actors), len(names))]
+        try:
+            hosts = ray.get([actor.host.remote() for actor in new], timeout=_STARTING_SECONDS)
+        except GetTimeoutError as error:
+            for actor in new:
+                ray.kill(actor)
+            raise PlacementError(
+                f"{len(new)} actors did not start within {_STARTING_SECONDS:g} s"
+            ) from error
+        self._actors += zip(new, hosts, strict=True)
+        return [
+            Member(name=name, actor=actor, host=host)
+            for name, (actor, host) in zip(names, self._actors, strict=False)
+        ]
+
+    def _start(self, bundle: int) -> Any:
         where = PlacementGroupSchedulingStrategy(self._group, placement_group_bundle_index=bundle)
         # a restarted actor would have lost its state without saying so
-        return kind.options(
+        return Node.options(  # type: ignore[attr-defined]
             num_cpus=1, max_restarts=0, max_task_retries=0, scheduling_strategy=where
         ).remote()
 
     def discard(self) -> None:
         """End all actors; the next `take` starts new ones."""
-        for member in [*self._workers, *self._servers]:
-            ray.kill(member.actor)
-        self._workers, self._servers = [], []
+        for actor, _ in self._actors:
+            ray.kill(actor)
+        self._actors = []
 
     def close(self) -> None:
         """End all actors and give the room back."""

@@ -28,7 +28,7 @@ def gather(members: list[Member], calls: list[Any], *, seconds: float) -> list[A
     if late:
         names = [m.name for m, call in zip(members, calls, strict=True) if call in late]
         raise PeerTimeout(f"{', '.join(names)} did not answer within {seconds:g} s")
-    return ray.get(calls)  # type: ignore[no-any-return]
+    return ray.get(calls)
 
 
 def watch(

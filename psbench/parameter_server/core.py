@@ -85,12 +85,12 @@ class ShardCore:
         return [self._reply(worker)]
 
     def on_leave(self, worker: int) -> list[Decision]:
-        """Let a worker go; its push that waits is dropped, and others may no longer need to wait."""
+        """Let a worker go; its waiting push is dropped, and others may no longer need to wait."""
         self._forget(worker)
         return self._advance()
 
     def snapshot(self) -> dict[str, object]:
-        """Return the state as plain data. Pushes not applied are not in it: workers send them again."""
+        """Return the state as plain data; pushes not applied are left out, to be sent again."""
         return {"version": self.version, "applied": dict(self._applied)}
 
     def restore(self, state: Mapping[str, object]) -> None:

@@ -50,4 +50,7 @@ class Asynchronous:
         return True
 
 
-RULES = {"synchronous": Synchronous, "asynchronous": Asynchronous}
+RULES: dict[str, type[Synchronous] | type[Asynchronous]] = {
+    "synchronous": Synchronous,
+    "asynchronous": Asynchronous,
+}

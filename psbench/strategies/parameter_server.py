@@ -1,5 +1,7 @@
 """Through servers: push the gradients, and go on with the parameters that come back."""
 
+import itertools
+
 from psbench.parameter_server import RULES
 from psbench.parts import even_parts
 from psbench.strategies.commands import Compute, Pull, Push, Span, Wait
@@ -12,16 +14,14 @@ def parameter_server(*, world: int, numel: int, servers: int, consistency: str) 
     shards = shard_spans(numel, servers)
     # a synchronous version sums shares of one batch; an asynchronous one is a rank's own mean
     compute = Compute(share=consistency == "synchronous")
-    return Strategy(
-        start=lambda: _start(shards), step=lambda: _step(compute, shards), served=True
-    )
+    return Strategy(start=lambda: _start(shards), step=lambda: _step(compute, shards), served=True)
 
 
 def shard_spans(numel: int, servers: int) -> tuple[Span, ...]:
     """Return each server's even part of the flat vector."""
     bounds = even_parts(numel, servers).tolist()
     return tuple(
-        Span(index=i, start=a, stop=b) for i, (a, b) in enumerate(zip(bounds, bounds[1:], strict=False))
+        Span(index=i, start=a, stop=b) for i, (a, b) in enumerate(itertools.pairwise(bounds))
     )
 
 

@@ -1,4 +1,4 @@
-"""What one rank learns with: its model over flat vectors, its slice of each batch, its optimiser."""
+"""What one rank learns with: a model over flat vectors, its slice of each batch, an optimiser."""
 
 from typing import Protocol
 
@@ -18,7 +18,6 @@ class Allocate(Protocol):
     def __call__(self, numel: int, /, *, dtype: torch.dtype) -> Tensor: ...
 
 
-
 class Learner(Protocol):
     """A rank's side of a task. `parameters` and `gradients` are flat, of one length and dtype; the
     last `carried` elements hold the loss."""
@@ -28,7 +27,7 @@ class Learner(Protocol):
     carried: int
 
     def compute(self, step: int, *, share: bool) -> int:
-        """Fill `gradients` for this rank's slice of the batch of `step`; return its sample count."""
+        """Fill `gradients` for this rank's slice of the step's batch; return its sample count."""
 
     def apply(self) -> None:
         """Make one optimiser step on `parameters` with `gradients`; the loss is carried over."""
@@ -86,12 +85,10 @@ class ModelLearner:
     def compute(self, step: int, *, share: bool) -> int:
         chosen = torch.from_numpy(self._batches.indices(step)[self._slice])
         self.gradients.zero_()
-        loss = self._task.loss(
-            self._model, self._train.inputs[chosen], self._train.targets[chosen]
-        )
+        loss = self._task.loss(self._model, self._train.inputs[chosen], self._train.targets[chosen])
         if share:
             loss = loss * self._share
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         self.gradients[-1] = loss.detach()
         return len(chosen)
 

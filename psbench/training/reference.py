@@ -40,7 +40,7 @@ def reference(cell: Cell, *, seed: int, repeat: int) -> Iterator[ReferenceStep]:
         chosen = torch.from_numpy(batches.indices(step))
         optimizer.zero_grad()
         loss = task.loss(model, train.inputs[chosen], train.targets[chosen])
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         gradient = _flat([p.grad for p in model.parameters() if p.grad is not None])
         optimizer.step()
         yield ReferenceStep(loss=float(loss), gradient=gradient, parameters=_flat_of(model))

@@ -1,4 +1,4 @@
-"""What is learned: models with their data, loss and metric. A new task is one more entry of TASKS."""
+"""What is learned: models with their data, loss and metric. A new task is an entry of TASKS."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,7 +4,6 @@ import math
 
 import pandas as pd
 import pytest
-from synthetic import STRATEGIES, eval_row, step_row
 
 from psbench.analysis.measures import (
     busiest_bytes_per_step,
@@ -21,21 +20,19 @@ def _derived(rows, kind="synchronous", workers=2, one_clock=True):
 
 
 def _evals(*accuracies, loss=0.5):
+    """Return evaluations one step, of 16 samples and 2 s, apart."""
     rows = [
-        eval_row("c", step=step, accuracy=accuracy, loss=loss)
-        for step, accuracy in enumerate(accuracies, 1)
+        {"step": n, "samples": 16 * n, "seconds": 2.0 * n, "loss": loss, "accuracy": accuracy}
+        for n, accuracy in enumerate(accuracies, 1)
     ]
-    names = ["step", "samples", "seconds", "loss", "accuracy"]
-    return pd.DataFrame(
-        [{name: getattr(row, name) for name in names} for row in rows], columns=names
-    )
+    return pd.DataFrame(rows, columns=["step", "samples", "seconds", "loss", "accuracy"])
 
 
 TRAINED = {"step": 9, "samples": 90, "seconds": 99.0}
 
 
-def test_each_strategy_synchronises_as_it_says():
-    kinds = {name: synchronisation(fields) for name, fields in STRATEGIES.items()}
+def test_each_strategy_synchronises_as_it_says(strategies):
+    kinds = {name: synchronisation(fields) for name, fields in strategies.items()}
     assert kinds == {
         "ring": "synchronous",
         "tree": "synchronous",
@@ -46,7 +43,7 @@ def test_each_strategy_synchronises_as_it_says():
     }
 
 
-def test_a_rank_waits_for_the_latest_entry_and_the_rest_is_communication():
+def test_a_rank_waits_for_the_latest_entry_and_the_rest_is_communication(step_row):
     # Rank 0 enters at 104 and rank 1 at 106.5; both leave at 109; the server takes 0.5 s.
     rows = [
         step_row(0, 1, enter_s=104.0, exit_s=109.0, server_update_s=0.5, end_s=110.0),
@@ -59,44 +56,44 @@ def test_a_rank_waits_for_the_latest_entry_and_the_rest_is_communication():
     assert derived["comm_s"].tolist() == [2.0, 2.0]
 
 
-def test_ranks_wait_for_those_of_their_own_step_alone():
+def test_ranks_wait_for_those_of_their_own_step_alone(step_row):
     rows = [step_row(rank, step, enter_s=step + 0.1 * rank) for step in (1, 2) for rank in (0, 1)]
     assert _derived(rows)["wait_s"].tolist() == pytest.approx([0.1, 0.0, 0.1, 0.0])
 
 
-def test_the_queue_plays_the_part_of_the_wait_where_pushes_are_asynchronous():
+def test_the_queue_plays_the_part_of_the_wait_where_pushes_are_asynchronous(step_row):
     rows = [step_row(0, queue_s=1.5, server_update_s=0.5), step_row(1, enter_s=105.0, queue_s=0.0)]
     derived = _derived(rows, kind="asynchronous")
     assert derived["wait_s"].isna().all()
     assert derived["comm_s"].tolist() == [4.0 - 1.5 - 0.5, 3.0]
 
 
-def test_without_synchronisation_nothing_waits_or_communicates():
+def test_without_synchronisation_nothing_waits_or_communicates(step_row):
     rows = [step_row(0, exit_s=104.001), step_row(1, enter_s=106.0, exit_s=106.0)]
     derived = _derived(rows, kind="none")
     assert derived["wait_s"].tolist() == [0.0, 0.0]
     assert derived["comm_s"].tolist() == [0.0, 0.0]
 
 
-def test_one_worker_never_waits_on_any_clock():
+def test_one_worker_never_waits_on_any_clock(step_row):
     derived = _derived([step_row()], workers=1, one_clock=False)
     assert derived["wait_s"].tolist() == [0.0]
     assert derived["comm_s"].tolist() == [4.0]
 
 
-def test_clocks_of_two_kernels_are_not_subtracted():
+def test_clocks_of_two_kernels_are_not_subtracted(step_row):
     derived = _derived([step_row(0), step_row(1)], one_clock=False)
     assert derived["wait_s"].isna().all()
     assert derived["comm_s"].isna().all()
     assert derived["sync_s"].tolist() == [4.0, 4.0]
 
 
-def test_the_latest_entry_is_unknown_while_a_rank_is_missing():
+def test_the_latest_entry_is_unknown_while_a_rank_is_missing(step_row):
     derived = _derived([step_row(0, 1), step_row(1, 1), step_row(0, 2)])
     assert derived["wait_s"].isna().tolist() == [False, False, True]
 
 
-def test_clock_noise_is_no_communication_but_a_contradiction_is_seen():
+def test_clock_noise_is_no_communication_but_a_contradiction_is_seen(step_row):
     noise = [step_row(0, server_update_s=4.0 + 1e-5), step_row(1, server_update_s=4.0)]
     assert _derived(noise)["comm_s"].tolist() == [0.0, 0.0]
     contradiction = [step_row(0, server_update_s=5.0), step_row(1)]
@@ -109,7 +106,7 @@ def test_the_busiest_node_is_the_one_with_most_bytes_in_one_direction():
     assert math.isnan(busiest_bytes_per_step((1,), (1,), 0))
 
 
-def test_staleness_and_percentiles_are_over_all_ranks_and_steps():
+def test_staleness_and_percentiles_are_over_all_ranks_and_steps(step_row):
     rows = [step_row(0, step, staleness=step, end_s=100.0 * step + step) for step in range(1, 102)]
     measures = step_measures(_derived(rows, kind="asynchronous", workers=1))
     assert measures["step_s"] == 51.0
@@ -119,7 +116,7 @@ def test_staleness_and_percentiles_are_over_all_ranks_and_steps():
     assert measures["staleness_max"] == 101.0
 
 
-def test_without_a_server_there_is_no_staleness():
+def test_without_a_server_there_is_no_staleness(step_row):
     assert math.isnan(step_measures(_derived([step_row()], workers=1))["staleness_mean"])
 
 

@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
-from synthetic import STRATEGIES, cell, eval_row, step_row, trial_row
 
 from psbench.analysis import load
 from psbench.analysis.looks import strategy_colors
 
 
 @pytest.fixture
-def results(write_run):
-    cells = [cell(name, workers) for name in STRATEGIES for workers in (1, 2)]
+def results(write_run, cell, step_row, trial_row, eval_row, strategies):
+    cells = [cell(name, workers) for name in strategies for workers in (1, 2)]
     rows, steps = [], {}
     for one in cells:
         for repeat in range(3):
@@ -42,9 +41,9 @@ def test_convergence_draws_medians_against_samples_and_seconds(results):
     assert "(s)" in by_seconds.get_xlabel()
 
 
-def test_a_strategy_has_one_colour_in_every_plot(results):
+def test_a_strategy_has_one_colour_in_every_plot(results, strategies):
     colors = strategy_colors(results.manifest)
-    assert len(set(colors.values())) == len(STRATEGIES)
+    assert len(set(colors.values())) == len(strategies)
     lines = results.plot_convergence().axes[0].lines
     assert [line.get_color() for line in lines[:12]] == [
         color for color in colors.values() for _ in (1, 2)
@@ -64,7 +63,7 @@ def test_bars_add_up_to_the_mean_step(results):
     assert "(ms)" in axes.get_xlabel()
 
 
-def test_several_clocks_leave_wait_and_communication_in_one(write_run):
+def test_several_clocks_leave_wait_and_communication_in_one(write_run, cell, step_row, trial_row):
     ring = cell("ring", 2)
     rows = [trial_row(ring["id"], one_clock=False)]
     steps = {(ring["id"], 0): [step_row(0), step_row(1)]}
@@ -78,7 +77,7 @@ def test_plots_with_data_are_saved(results, tmp_path):
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
 
 
-def test_plots_without_data_are_skipped(write_run, tmp_path):
+def test_plots_without_data_are_skipped(write_run, tmp_path, cell, step_row, trial_row):
     payload = cell("ring", 2, target=None)
     steps = {(payload["id"], 0): [step_row(0), step_row(1)]}
     results = load(write_run([payload], [trial_row(payload["id"])], steps=steps))
@@ -87,7 +86,7 @@ def test_plots_without_data_are_skipped(write_run, tmp_path):
     assert empty.save_plots(tmp_path / "none") == []
 
 
-def test_a_loss_is_drawn_where_there_is_no_accuracy(write_run):
+def test_a_loss_is_drawn_where_there_is_no_accuracy(write_run, cell, trial_row, eval_row):
     ring = cell("ring", 2, target={"loss": 0.3})
     rows = [trial_row(ring["id"])]
     rows += [eval_row(ring["id"], step=step, accuracy=None) for step in (1, 2)]

@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-from synthetic import cell, eval_row, step_row, trial_row
 
 from psbench.analysis import load, summary_records
 from psbench.errors import ResultsError
@@ -17,7 +16,7 @@ def _row(summary, position=0):
     return summary.iloc[position].to_dict()
 
 
-def test_the_summary_of_one_cell_by_hand(write_run):
+def test_the_summary_of_one_cell_by_hand(write_run, cell, step_row, trial_row, eval_row):
     ring = cell("ring", 2)
     steps = {}
     rows = []
@@ -64,7 +63,9 @@ def test_the_summary_of_one_cell_by_hand(write_run):
     assert (row["num_ok"], row["num_trials"], row["num_unfinished"]) == (3, 3, 0)
 
 
-def test_a_median_that_never_reached_the_target_lies_beyond_the_time_trained(write_run):
+def test_a_median_that_never_reached_the_target_lies_beyond_the_time_trained(
+    write_run, cell, trial_row, eval_row
+):
     ring = cell("ring", 2)
     rows = []
     for repeat, (accuracy, seconds) in enumerate(((0.95, 3.0), (0.2, 7.0), (0.2, 8.0))):
@@ -76,7 +77,7 @@ def test_a_median_that_never_reached_the_target_lies_beyond_the_time_trained(wri
     assert row["num_censored"] == 2
 
 
-def test_the_server_and_its_queue_count(write_run):
+def test_the_server_and_its_queue_count(write_run, cell, step_row, trial_row):
     ps = cell("ps-async", 2)
     steps = [
         step_row(rank, step, queue_s=1.0, server_update_s=0.5, update_s=0.0, staleness=rank)
@@ -93,7 +94,7 @@ def test_the_server_and_its_queue_count(write_run):
     assert results.trials["pushes_applied"].tolist() == [8]
 
 
-def test_frames_carry_the_cell_and_the_varied_axes(write_run):
+def test_frames_carry_the_cell_and_the_varied_axes(write_run, cell, step_row, trial_row, eval_row):
     cells = [cell("ring", 2, lr=lr) for lr in (0.1, 0.2)]
     axes = ("strategy", "workers", "task.optimizer.lr")
     rows = []
@@ -114,7 +115,7 @@ def test_frames_carry_the_cell_and_the_varied_axes(write_run):
 
 
 @pytest.mark.parametrize("axis", ["steps", "warmup", "transport"])
-def test_an_axis_named_like_a_column_is_no_trouble(write_run, axis):
+def test_an_axis_named_like_a_column_is_no_trouble(write_run, axis, cell, step_row, trial_row):
     ring = cell("ring", 2)
     ring["fields"][axis] = 4
     results = load(
@@ -126,7 +127,7 @@ def test_an_axis_named_like_a_column_is_no_trouble(write_run, axis):
         assert frame.columns.is_unique
 
 
-def test_only_the_last_attempt_counts(write_run):
+def test_only_the_last_attempt_counts(write_run, cell, step_row, trial_row, eval_row):
     ring = cell("ring", 2)
     rows = [
         eval_row(ring["id"], step=1, accuracy=0.1),
@@ -139,7 +140,7 @@ def test_only_the_last_attempt_counts(write_run):
     assert len(results.steps) == 0
 
 
-def test_a_run_interrupted_before_its_first_trial_ended(write_run):
+def test_a_run_interrupted_before_its_first_trial_ended(write_run, cell, step_row, eval_row):
     cells = [cell("ring", 2), cell("ps-async", 2)]
     steps = {(cells[0]["id"], 0): [step_row(0), step_row(1)]}
     rows = [eval_row(cells[0]["id"])]
@@ -154,7 +155,7 @@ def test_a_run_interrupted_before_its_first_trial_ended(write_run):
     assert "0 of 6 trials ok, interrupted" in repr(results)
 
 
-def test_a_run_without_any_row(write_run):
+def test_a_run_without_any_row(write_run, cell):
     results = load(write_run([cell("ring", 2)], status=None))
     assert len(results.trials) == len(results.steps) == len(results.evals) == 0
     assert len(results.events) == 0
@@ -162,7 +163,7 @@ def test_a_run_without_any_row(write_run):
     assert "not finished" in repr(results)
 
 
-def test_failed_trials_stay_and_diverged_ones_are_censored(write_run):
+def test_failed_trials_stay_and_diverged_ones_are_censored(write_run, cell, trial_row):
     ring = cell("ring", 2)
     rows = [
         trial_row(ring["id"], 0, status="diverged", steps=3, samples=0, seconds=0.0),
@@ -181,7 +182,7 @@ def test_failed_trials_stay_and_diverged_ones_are_censored(write_run):
     assert results.trials["error"].tolist()[1] == "rank 1 died"
 
 
-def test_a_payload_has_no_samples_losses_or_target(write_run):
+def test_a_payload_has_no_samples_losses_or_target(write_run, cell, step_row, trial_row):
     payload = cell("ring", 2, task="payload", target=None, global_batch=0)
     rows = [trial_row(payload["id"], samples=0)]
     results = load(
@@ -194,7 +195,7 @@ def test_a_payload_has_no_samples_losses_or_target(write_run):
     assert row["num_censored"] == 0
 
 
-def test_records_are_json_without_nan(write_run):
+def test_records_are_json_without_nan(write_run, cell, trial_row, eval_row):
     cells = [cell("ring", 2), cell("none", 2)]
     rows = [trial_row(cells[0]["id"]), eval_row(cells[0]["id"])]
     records = summary_records(load(write_run(cells, rows)))
@@ -206,16 +207,16 @@ def test_records_are_json_without_nan(write_run):
     assert records[1]["samples_per_s"] is None
 
 
-def test_load_takes_the_newest_run_of_a_spec_and_says_so(write_run, tmp_path):
+def test_load_takes_the_newest_run_of_a_spec_and_says_so(write_run, tmp_path, cell):
     ring = cell("ring", 2)
     paths = [write_run([ring], out=tmp_path / "quickstart" / name) for name in ("b", "a")]
     results = load(tmp_path / "quickstart")
     assert results.path == paths[1]
     assert repr(results).endswith("newest of 2 runs)")
-    assert "newest" not in repr(load(paths[0]))
+    assert "newest of" not in repr(load(paths[0]))
 
 
-def test_load_says_what_there_is_instead(write_run, tmp_path):
+def test_load_says_what_there_is_instead(write_run, tmp_path, cell):
     with pytest.raises(ResultsError, match="nowhere does not exist"):
         load(tmp_path / "nowhere")
     with pytest.raises(ResultsError, match="holds no run"):

@@ -4,15 +4,14 @@ import io
 
 import pytest
 from rich.console import Console
-from synthetic import STRATEGIES, cell, eval_row, step_row, trial_row
 
 from psbench.analysis import load, notes, print_summary
 
 
 @pytest.fixture
-def results(write_run):
+def results(write_run, cell, step_row, trial_row, eval_row, strategies):
     """Return six strategies with two and four workers, three repeats, and a target missed."""
-    cells = [cell(name, workers) for name in STRATEGIES for workers in (2, 4)]
+    cells = [cell(name, workers) for name in strategies for workers in (2, 4)]
     rows, steps = [], {}
     for one in cells:
         for repeat in range(3):
@@ -38,12 +37,12 @@ def _printed(results, width, terminal):
     return file.getvalue().splitlines()
 
 
-def test_each_cell_has_one_line_within_120_columns(results):
+def test_each_cell_has_one_line_within_120_columns(results, strategies):
     lines = _printed(results, width=120, terminal=True)
     assert max(len(line.rstrip()) for line in lines) <= 120
-    rows = [line for line in lines if line.split()[:1] and line.split()[0] in STRATEGIES]
+    rows = [line for line in lines if line.split()[:1] and line.split()[0] in strategies]
     assert [tuple(row.split()[:2]) for row in rows] == [
-        (name, str(workers)) for name in STRATEGIES for workers in (2, 4)
+        (name, str(workers)) for name in strategies for workers in (2, 4)
     ]
     assert "…" not in "".join(lines)
 
@@ -60,7 +59,7 @@ def test_a_missed_target_is_shown_as_later_than_trained(results):
     assert any(note.startswith("> time") for note in notes(results))
 
 
-def test_columns_without_data_are_left_out(write_run):
+def test_columns_without_data_are_left_out(write_run, cell, trial_row):
     payload = cell("ring", 2, target=None)
     rows = [trial_row(payload["id"], samples=0)]
     results = load(write_run([payload], rows))
@@ -69,7 +68,7 @@ def test_columns_without_data_are_left_out(write_run):
         assert word not in header
 
 
-def test_html_has_the_figures_and_escapes_what_others_wrote(write_run):
+def test_html_has_the_figures_and_escapes_what_others_wrote(write_run, cell, trial_row):
     ring = cell("ring", 2)
     rows = [trial_row(ring["id"], status="failed", error="<b>gone & lost</b>")]
     text = load(write_run([ring], rows))._repr_html_()
@@ -77,7 +76,7 @@ def test_html_has_the_figures_and_escapes_what_others_wrote(write_run):
     assert "<b>" not in text
 
 
-def test_notes_name_what_limits_the_comparison(write_run):
+def test_notes_name_what_limits_the_comparison(write_run, cell, trial_row, eval_row):
     ring, ps = cell("ring", 2), cell("ps-async", 2)
     hosts = ("host",) * 3
     rows = [
@@ -102,7 +101,7 @@ def test_notes_name_what_limits_the_comparison(write_run):
     assert found == expected
 
 
-def test_a_clean_run_has_no_notes(write_run):
+def test_a_clean_run_has_no_notes(write_run, cell, trial_row, eval_row):
     ring = cell("ring", 2)
     rows = [row for repeat in range(3) for row in (trial_row(ring["id"], repeat),)]
     rows += [eval_row(ring["id"], repeat, accuracy=1.0) for repeat in range(3)]

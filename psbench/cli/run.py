@@ -1,0 +1,47 @@
+"""`psbench run`: run a spec, then show what came of it."""
+
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from psbench.analysis import load, print_summary, summary_records
+from psbench.driver import run
+from psbench.spec import Spec
+
+TRIAL_FAILED = 4
+
+
+@click.command("run")
+@click.argument("path", metavar="SPEC")
+@click.option(
+    "overrides", "--set", multiple=True, metavar="a.b=v", help="Set a field; may be repeated."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The run's folder itself, new or empty. Default: results/NAME/TIME-ID.",
+)
+@click.option("as_json", "--json", is_flag=True, help="Print one JSON object a cell on stdout.")
+def command(path: str, overrides: tuple[str, ...], out: Path | None, as_json: bool) -> None:
+    """Run the trials of SPEC, then print one table and save it with its pictures.
+
+    Ray runs embedded in this process, unless RAY_ADDRESS names a cluster to join. Exit code 4 says
+    that a trial failed.
+
+    Example: psbench run experiments/quickstart.yaml --set repeats=1
+    """
+    folder = run(Spec.load(path, overrides), out=out)
+    results = load(folder)
+    pictures = results.save_plots(folder)
+    if as_json:
+        for record in summary_records(results):
+            click.echo(json.dumps(record))
+    else:
+        print_summary(results, Console(markup=False, highlight=False))
+        click.echo()
+        for file in (*pictures, folder):
+            click.echo(file)
+    if (results.trials["status"].isin(["failed", "timed_out"])).any():
+        click.get_current_context().exit(TRIAL_FAILED)
