@@ -2,6 +2,7 @@
 
 import math
 import re
+from decimal import Decimal
 
 _QUANTITY = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµ]*)\s*")
 
@@ -11,8 +12,6 @@ BYTES = {
     "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
 }  # fmt: skip
 
-_STEPS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
-
 
 def parse_bytes(text: str) -> int:
     """Return the number of bytes that `text` ("4 MiB", "25 MB", "0 B") names.
@@ -21,9 +20,9 @@ def parse_bytes(text: str) -> int:
     a size that is not a whole number of bytes.
     """
     value, unit = _split(text, BYTES, example="4 MiB")
-    nbytes = value * BYTES[unit]
-    if not math.isfinite(nbytes):
+    if not math.isfinite(float(value)):
         raise ValueError(f"{text!r} is not finite")
+    nbytes = value * BYTES[unit]
     if nbytes < 0:
         raise ValueError(f"a size cannot be negative: {text!r}")
     if nbytes != int(nbytes):
@@ -33,20 +32,29 @@ def parse_bytes(text: str) -> int:
 
 def format_bytes(nbytes: float) -> str:
     """Return `nbytes` with about three digits in the binary unit that fits: "1.50 MiB"."""
-    for unit, size in _STEPS:
-        if abs(nbytes) >= size:
-            return f"{nbytes / size:.{_decimals(nbytes / size)}f} {unit}"
-    return f"{nbytes:.0f} B"
+    return _scaled(nbytes, ("B", "KiB", "MiB", "GiB"), base=1024)
 
 
 def format_seconds(seconds: float) -> str:
     """Return `seconds` with about three digits in the unit that fits: "1.25 ms"."""
-    if math.isnan(seconds):
-        return "-"
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if abs(seconds) >= size:
-            return f"{seconds / size:.{_decimals(seconds / size)}f} {unit}"
-    return f"{seconds / 1e-9:.0f} ns"
+    return _scaled(seconds * 1e9, ("ns", "us", "ms", "s"), base=1000)
+
+
+def _scaled(value: float, units: tuple[str, ...], *, base: int) -> str:
+    """Return `value`, counted in the first unit, in the one that fits; each is `base` of the last.
+
+    What is shown decides, so that 999.9 us is "1.00 ms". NaN is "-".
+    """
+    if not math.isfinite(value):
+        return "-" if math.isnan(value) else str(value)
+    unit, shown, decimals = units[0], float(round(value)), 0
+    for larger in units[1:]:
+        if abs(shown) < base:
+            break
+        value /= base
+        unit, shown = larger, round(value, _decimals(value))
+        decimals = _decimals(shown)
+    return f"{shown:.{decimals}f} {unit}"
 
 
 def _decimals(value: float) -> int:
@@ -54,7 +62,7 @@ def _decimals(value: float) -> int:
     return max(0, 2 - math.floor(math.log10(abs(value))))
 
 
-def _split(text: str, units: dict[str, int], example: str) -> tuple[float, str]:
+def _split(text: str, units: dict[str, int], example: str) -> tuple[Decimal, str]:
     match = _QUANTITY.fullmatch(text)
     if match is None:
         raise ValueError(f"cannot read {text!r}; write a number and a unit, such as {example!r}")
@@ -63,4 +71,4 @@ def _split(text: str, units: dict[str, int], example: str) -> tuple[float, str]:
         known = ", ".join(units)
         problem = f"unknown unit {unit!r}" if unit else "a unit is missing"
         raise ValueError(f"{problem} in {text!r}; write it as in {example!r} (units: {known})")
-    return float(number), unit
+    return Decimal(number), unit

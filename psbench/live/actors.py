@@ -50,7 +50,6 @@ class Node:
     """A process that is a worker in one trial and may be a server in the next."""
 
     def __init__(self) -> None:
-        torch.set_num_threads(THREADS)
         self._address: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
         self._endpoint: Endpoint | None = None
         self._transport: Transport | None = None
@@ -63,14 +62,17 @@ class Node:
             boot = file.read().strip()
         return Host(name=socket.gethostname(), address=self._address, pid=os.getpid(), boot=boot)
 
-    def open(self, transport: str) -> str:
-        """Leave the world of the trial before, open an endpoint and return its address."""
+    def open(self, transport: str, *, loopback: bool) -> str:
+        """Leave the world of the trial before, open an endpoint and return its address.
+
+        It listens on the interface by which Ray knows this host, or on loopback alone.
+        """
         self._node = None
         self._log.drain()
         if self._transport is not None:
             self._transport.close()
         self._transport = None
-        self._endpoint = ENDPOINTS[transport](self._address)
+        self._endpoint = ENDPOINTS[transport]("127.0.0.1" if loopback else self._address)
         return self._endpoint.address
 
     def connect(self, addresses: list[str], rank: int, generation: int, deadline: float) -> None:
@@ -83,7 +85,8 @@ class Node:
 
     def evaluate(self) -> list[Evaluation]:
         """Evaluate the checkpoints of the trial that has just ended."""
-        assert self._node is not None
+        assert self._node is not None, "train or serve comes before evaluate"
+        torch.set_num_threads(THREADS)
         rows = []
         for point in self._node.checkpoints:
             loss, accuracy = self._node.learner.evaluate(point.parameters)
@@ -106,18 +109,24 @@ class Node:
         return vector.numpy().copy()
 
     @ray.method(concurrency_group="control")
+    def ping(self) -> None:
+        """Answer, which says that the process lives."""
+
+    @ray.method(concurrency_group="control")
     def drain(self) -> list[StepRow]:
-        """Return the steps finished since the last call; also says that the process lives."""
+        """Return the steps finished since the last call."""
         return self._log.drain()
 
     def train(self, job: Job) -> Report:
         """Run one trial as a rank."""
         assert self._transport is not None, "connect comes before train"
+        torch.set_num_threads(THREADS)  # a setting of each thread: not in __init__, of another
         self._node = Worker(job, self._transport, self._log)
         return self._node.train()
 
     def serve(self, job: Job) -> Report:
         """Run one trial as a parameter server."""
         assert self._transport is not None, "connect comes before serve"
+        torch.set_num_threads(THREADS)
         self._node = Server(job, self._transport)
         return self._node.serve()

@@ -1,6 +1,7 @@
-"""The timed part of a trial: after the warm-up, copies for evaluation taken out."""
+"""The timed part of a trial: after the warm-up, copies for evaluation taken out.
 
-import time
+Moments are readings of time.monotonic.
+"""
 
 
 class TrialClock:
@@ -12,11 +13,11 @@ class TrialClock:
         self._stopped: float | None = None
 
     def start(self, now: float) -> None:
-        """Begin timing at `now`, a reading of time.monotonic."""
+        """Begin timing at `now`."""
         self._started = now
 
     def stop(self, now: float) -> None:
-        """End timing."""
+        """End timing at `now`."""
         self._stopped = now
 
     def pause(self, seconds: float) -> None:
@@ -24,9 +25,9 @@ class TrialClock:
         if self._started is not None and self._stopped is None:
             self._paused += seconds
 
-    def seconds(self) -> float:
-        """Return the seconds timed so far; 0 before the start."""
+    def seconds(self, now: float) -> float:
+        """Return the seconds timed until `now`, or until it was stopped; 0 before the start."""
         if self._started is None:
             return 0.0
-        until = time.monotonic() if self._stopped is None else self._stopped
+        until = now if self._stopped is None else self._stopped
         return until - self._started - self._paused

@@ -3,7 +3,8 @@
 import contextlib
 import logging
 import os
-import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,9 +13,10 @@ from pathlib import Path
 import ray
 
 from psbench.errors import PlacementError
+from psbench.live import reaper
 
 _OBJECT_STORE = 80 * 2**20  # bytes; nothing large goes through it
-_PREFIX = "psbench-ray-"
+_CLEANING_SECONDS = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +31,8 @@ class Cluster:
 def cluster(num_cpus: int) -> Iterator[Cluster]:
     """Join the cluster that RAY_ADDRESS names, or start one with `num_cpus` logical CPUs.
 
-    A job submitted to Ray has RAY_ADDRESS set. An embedded cluster listens on loopback alone and is
-    gone, with its folder, on exit. Raises PlacementError where a joined one is too small.
+    A job submitted to Ray has RAY_ADDRESS set. An embedded cluster is gone, with its folder and
+    processes, when this process is. Raises PlacementError where a joined one is too small.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     address = os.environ.get("RAY_ADDRESS")
@@ -46,7 +48,6 @@ def cluster(num_cpus: int) -> Iterator[Cluster]:
                 object_store_memory=_OBJECT_STORE,
                 log_to_driver=False,
                 logging_level=logging.ERROR,
-                _node_ip_address="127.0.0.1",
                 _temp_dir=str(folder),
             )
         stack.callback(ray.shutdown)
@@ -61,14 +62,15 @@ def cluster(num_cpus: int) -> Iterator[Cluster]:
 
 @contextlib.contextmanager
 def _temporary_folder() -> Iterator[Path]:
-    """Make Ray's folder for sockets and logs; what killed runs left of theirs goes with it."""
-    root = Path(tempfile.gettempdir())
-    for old in root.glob(f"{_PREFIX}*-*"):
-        owner = old.name.removeprefix(_PREFIX).partition("-")[0]
-        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
-            shutil.rmtree(old, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+    """Make a folder for Ray's sockets and logs. It goes, and what still uses it ends, with us:
+    also if we are killed."""
+    folder = Path(tempfile.mkdtemp(prefix="psbench-ray-"))
+    watcher = subprocess.Popen(  # noqa: S603
+        [sys.executable, "-I", reaper.__file__, str(folder)],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    )
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        watcher.communicate(timeout=_CLEANING_SECONDS)

@@ -58,7 +58,13 @@ class LiveEngine:
         A trial that fails ends in a summary that says why. Raises KeyboardInterrupt, soon after
         `stop()` turns true, with the finished steps yielded before.
         """
-        attempted = Attempt(self._pool, trial, cell_id=cell_id, attempt=attempt)
+        attempted = Attempt(
+            self._pool,
+            trial,
+            cell_id=cell_id,
+            attempt=attempt,
+            loopback=self.cluster.embedded,
+        )
         self._generation += 1
         try:
             yield from attempted.run(self._generation, stop)
@@ -79,7 +85,9 @@ class LiveEngine:
 class Attempt:
     """One attempt at one trial."""
 
-    def __init__(self, pool: Pool, trial: Trial, *, cell_id: str, attempt: int) -> None:
+    def __init__(
+        self, pool: Pool, trial: Trial, *, cell_id: str, attempt: int, loopback: bool
+    ) -> None:
         self._pool = pool
         self._trial = trial
         self._identity: dict[str, Any] = {
@@ -88,6 +96,7 @@ class Attempt:
             "attempt": attempt,
         }
         self._transport = resolve_transport(trial.cell.transport)
+        self._loopback = loopback
         self._members: list[Member] = []
 
     def run(self, generation: int, stop: Callable[[], bool]) -> Iterator[Output]:
@@ -111,7 +120,9 @@ class Attempt:
 
     def _connect(self, generation: int) -> None:
         members = self._members
-        opened = [member.actor.open.remote(self._transport) for member in members]
+        opened = [
+            member.actor.open.remote(self._transport, loopback=self._loopback) for member in members
+        ]
         addresses = gather(members, opened, seconds=_CONNECT_SECONDS)
         joined = [
             member.actor.connect.remote(addresses, rank, generation, PEER_SECONDS)

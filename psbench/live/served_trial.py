@@ -63,7 +63,7 @@ class ServedTrial:
             Checkpoint(
                 step=step,
                 samples=step * self._cell.global_batch,
-                seconds=self.clock.seconds(),
+                seconds=self.clock.seconds(started),
                 parameters=parameters.clone(),
             )
         )

@@ -85,7 +85,7 @@ class Server:
             status=DIVERGED if self._trial.end is End.DIVERGED else OK,
             steps=self._core.version // self._per_step,
             samples=self._trial.samples,
-            seconds=self._trial.clock.seconds(),
+            seconds=self._trial.clock.seconds(time.monotonic()),
             counters=self._counters,
             pushes=self._applied,
         )

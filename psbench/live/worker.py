@@ -85,7 +85,7 @@ class Worker:
             Checkpoint(
                 step=done,
                 samples=done * self.cell.global_batch,
-                seconds=self._clock.seconds(),
+                seconds=self._clock.seconds(started),
                 parameters=self.learner.parameters.clone(),
             )
         )
@@ -126,7 +126,7 @@ class Worker:
             status=status,
             steps=steps,
             samples=samples,
-            seconds=self._clock.seconds(),
+            seconds=self._clock.seconds(time.monotonic()),
             counters=self._interpreter.counters,
             pushes=sum(client.pushes_answered for client in clients) if served else None,
             pushes_sent=sum(client.pushes_sent for client in clients) if served else None,

@@ -105,7 +105,7 @@ class ShardCore:
     def _check(self, push: Push) -> None:
         if push.worker not in self._applied:
             raise ValueError(f"worker {push.worker} pushes but has not joined")
-        if push.seq > self._applied[push.worker] + 1:
+        if not 0 <= push.seq <= self._applied[push.worker] + 1:
             raise ValueError(
                 f"worker {push.worker} pushes seq {push.seq} after {self._applied[push.worker]}"
             )

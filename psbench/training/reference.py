@@ -43,7 +43,7 @@ def reference(cell: Cell, *, seed: int, repeat: int) -> Iterator[ReferenceStep]:
         loss.backward()  # type: ignore[no-untyped-call]
         gradient = _flat([p.grad for p in model.parameters() if p.grad is not None])
         optimizer.step()
-        yield ReferenceStep(loss=float(loss), gradient=gradient, parameters=_flat_of(model))
+        yield ReferenceStep(loss=loss.item(), gradient=gradient, parameters=_flat_of(model))
 
 
 def _flat_of(model: nn.Module) -> Tensor:

@@ -1,0 +1,152 @@
+"""Schedules carried out over a transport: exact sums, exact bytes, and no garbage."""
+
+import numpy as np
+import pytest
+import torch
+
+from psbench.errors import Mismatch
+from psbench.live.collective import Collective
+from psbench.live.counters import Counters
+from psbench.live.headers import Header
+from psbench.live.transports import ENDPOINTS
+from psbench.schedules import ALGORITHMS, execute, traffic
+
+DTYPES = [
+    torch.float32,
+    torch.float64,
+    torch.float16,
+    torch.bfloat16,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+]
+
+
+def sum_up(transport, schedule, vector, step=0, generation=1):
+    """Run one collective; return the counters."""
+    counters = Counters()
+    header = Header(generation=generation, step=step, dtype=vector.dtype, numel=len(vector))
+    collective = Collective(schedule, rank=transport.rank, numel=len(vector))
+    collective.run(vector, transport.channel(0), header, counters)
+    return counters
+
+
+@pytest.mark.parametrize("name", sorted(ENDPOINTS))
+@pytest.mark.parametrize("world", [1, 2, 3, 4, 5, 7])
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_sums_are_exact_and_bytes_are_those_of_the_schedule(
+    name, world, algorithm, connect, everywhere
+):
+    lengths = sorted({0, 1, world - 1, world, world + 1, 101})
+    schedule = ALGORITHMS[algorithm](world)
+
+    def all_lengths(transport):
+        outcome = []
+        for numel in lengths:
+            vector = torch.arange(numel, dtype=torch.float32) + 100 * transport.rank
+            counters = sum_up(transport, schedule, vector)
+            outcome.append((vector, counters))
+        return outcome
+
+    outcomes = everywhere(connect(world, name), all_lengths)
+    for position, numel in enumerate(lengths):
+        expected = world * torch.arange(numel) + 100 * sum(range(world))
+        moved = traffic(schedule, numel, itemsize=4)
+        for rank in range(world):
+            vector, counters = outcomes[rank][position]
+            assert torch.equal(vector, expected.float())
+            assert counters == Counters(
+                bytes_sent=moved.bytes_sent[rank],
+                bytes_received=moved.bytes_received[rank],
+                messages_sent=moved.messages_sent[rank],
+                messages_received=moved.messages_received[rank],
+            )
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_every_dtype(algorithm, connect, everywhere):
+    schedule = ALGORITHMS[algorithm](3)
+
+    def all_dtypes(transport):
+        vectors = [torch.arange(10).to(dtype) * (transport.rank + 1) for dtype in DTYPES]
+        for vector in vectors:
+            sum_up(transport, schedule, vector)
+        return vectors
+
+    for vectors in everywhere(connect(3), all_dtypes):
+        for dtype, vector in zip(DTYPES, vectors, strict=True):
+            assert torch.equal(vector, (torch.arange(10) * 6).to(dtype))
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_strided_vectors(algorithm, connect, everywhere):
+    schedule = ALGORITHMS[algorithm](3)
+
+    def strided(transport):
+        base = torch.full((20,), -1.0)
+        base[::2] = torch.arange(10.0) + transport.rank
+        sum_up(transport, schedule, base[::2])
+        return base
+
+    for base in everywhere(connect(3), strided):
+        assert torch.equal(base[::2], 3 * torch.arange(10.0) + 3)
+        assert torch.equal(base[1::2], torch.full((10,), -1.0))
+
+
+@pytest.mark.parametrize("world", [2, 3, 5, 7])
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_bit_for_bit_as_in_one_process(algorithm, world, connect, everywhere):
+    schedule = ALGORITHMS[algorithm](world, 3)
+    generator = np.random.default_rng(world)
+    inputs = [generator.standard_normal(1009).astype(np.float32) for _ in range(world)]
+
+    def live(transport):
+        vector = torch.from_numpy(inputs[transport.rank].copy())
+        sum_up(transport, schedule, vector)
+        return vector.numpy()
+
+    expected = execute(schedule, inputs)
+    for rank, vector in enumerate(everywhere(connect(world), live)):
+        assert vector.tobytes() == expected[rank].tobytes() == expected[0].tobytes()
+
+
+def test_nan_reaches_everyone(connect, everywhere):
+    def poisoned(transport):
+        vector = torch.ones(7)
+        if transport.rank == 1:
+            vector[3] = torch.nan
+        sum_up(transport, ALGORITHMS["tree"](3), vector)
+        return vector
+
+    for vector in everywhere(connect(3), poisoned):
+        assert vector.isnan().tolist() == [i == 3 for i in range(7)]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"step": 5}, "sends step 5 where 0 is expected"),
+        ({"generation": 9}, "sends generation 9 where 1 is expected"),
+        ({"dtype": torch.int32}, "sends dtype torch.int32 where torch.float32 is expected"),
+        ({"numel": 6}, "sends numel 6 where 8 is expected"),
+    ],
+)
+def test_ranks_that_disagree_find_out(change, said, connect, everywhere):
+    def disagree(transport):
+        odd = change if transport.rank == 1 else {}
+        vector = torch.ones(odd.get("numel", 8), dtype=odd.get("dtype", torch.float32))
+        try:
+            sum_up(
+                transport,
+                ALGORITHMS["ring"](2),
+                vector,
+                step=odd.get("step", 0),
+                generation=odd.get("generation", 1),
+            )
+        except Mismatch as error:
+            return str(error)
+        return "nothing"
+
+    outcome = everywhere(connect(2), disagree)
+    assert outcome[0] == f"rank 1 {said}"
+    assert outcome[1].startswith("rank 0 sends")

@@ -1,0 +1,243 @@
+"""The contract of live.transports.base, held against every transport there is."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import pytest
+import torch
+
+from psbench.errors import PeerLost, PeerTimeout, TransportError
+from psbench.live.transports import ENDPOINTS
+
+WORLDS = [1, 2, 3, 5]
+
+pytestmark = pytest.mark.parametrize("name", sorted(ENDPOINTS))
+
+
+def numbers(*values, dtype=torch.int64):
+    return torch.tensor(values, dtype=dtype)
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_each_has_its_rank_in_a_world_of_its_size(name, world, connect):
+    transports = connect(world, name)
+    assert [(t.rank, t.size) for t in transports] == [(rank, world) for rank in range(world)]
+    assert {t.name for t in transports} == {name}
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_allocates_flat_zeros(name, world, connect):
+    vector = connect(world, name)[0].allocate(5, dtype=torch.float64)
+    assert vector.tolist() == [0.0] * 5
+    assert vector.dtype == torch.float64
+
+
+@pytest.mark.parametrize("world", [2, 3, 5])
+def test_all_to_all_in_one_round(name, world, connect, everywhere):
+    def swap(transport):
+        peers = [peer for peer in range(world) if peer != transport.rank]
+        received = {peer: torch.empty(1, dtype=torch.int64) for peer in peers}
+        sends = [(peer, numbers(10 * transport.rank + peer)) for peer in peers]
+        transport.channel(0).exchange(sends, list(received.items())).synchronize()
+        return {peer: int(value) for peer, value in received.items()}
+
+    for rank, received in enumerate(everywhere(connect(world, name), swap)):
+        assert received == {peer: 10 * peer + rank for peer in range(world) if peer != rank}
+
+
+def test_messages_of_a_channel_arrive_in_order(name, connect, everywhere):
+    def talk(transport):
+        channel = transport.channel(0)
+        if transport.rank == 0:
+            works = [channel.exchange([(1, numbers(i))], []) for i in range(50)]
+            for work in works:
+                work.synchronize()
+            return []
+        buffers = [numbers(-1) for _ in range(50)]
+        # 25 in one round, the others one by one
+        channel.exchange([], [(0, buffer) for buffer in buffers[:25]]).synchronize()
+        for buffer in buffers[25:]:
+            channel.exchange([], [(0, buffer)]).synchronize()
+        return [int(buffer) for buffer in buffers]
+
+    assert everywhere(connect(2, name), talk)[1] == list(range(50))
+
+
+def test_channels_do_not_mix(name, connect, everywhere):
+    def talk(transport):
+        first, second = transport.channel(1), transport.channel(2)
+        if transport.rank == 0:
+            works = [first.exchange([(1, numbers(1))], []), second.exchange([(1, numbers(2))], [])]
+        else:
+            later, sooner = numbers(0), numbers(0)
+            works = [second.exchange([], [(0, later)]), first.exchange([], [(0, sooner)])]
+        for work in works:
+            work.synchronize()
+        return None if transport.rank == 0 else (int(sooner), int(later))
+
+    assert everywhere(connect(2, name), talk)[1] == (1, 2)
+
+
+def test_large_messages_both_ways_at_once(name, connect, everywhere):
+    def swap(transport):
+        mine = torch.full((1 << 20,), float(transport.rank + 1), dtype=torch.float64)
+        theirs = torch.empty_like(mine)
+        peer = 1 - transport.rank
+        transport.channel(0).exchange([(peer, mine)], [(peer, theirs)]).wait()
+        return theirs.unique().tolist()
+
+    assert everywhere(connect(2, name), swap) == [[2.0], [1.0]]
+
+
+def test_empty_round(name, connect):
+    connect(1, name)[0].channel(0).exchange([], []).synchronize()
+
+
+@pytest.mark.parametrize("world", [2, 5])
+def test_receives_from_any(name, world, connect, everywhere):
+    def talk(transport):
+        if not transport.capabilities.recv_any:
+            pytest.skip(f"{name} cannot receive from any")
+        channel = transport.channel(3)
+        if transport.rank:
+            for i in range(4):
+                channel.exchange([(0, numbers(100 * transport.rank + i))], []).synchronize()
+            return None
+        heard = {}
+        for _ in range(4 * (world - 1)):
+            buffer = numbers(0)
+            heard.setdefault(channel.recv_any(buffer), []).append(int(buffer))
+        return heard
+
+    heard = everywhere(connect(world, name), talk)[0]
+    assert heard == {r: [100 * r + i for i in range(4)] for r in range(1, world)}
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_native_all_reduce(name, world, connect, everywhere):
+    def total(transport):
+        if not transport.capabilities.native_all_reduce:
+            pytest.skip(f"{name} has no all-reduce of its own")
+        vector = torch.arange(1001, dtype=torch.float32) * (transport.rank + 1)
+        transport.native_all_reduce(vector, world)
+        return vector
+
+    expected = torch.arange(1001, dtype=torch.float32) * sum(range(1, world + 1))
+    assert all(torch.equal(v, expected) for v in everywhere(connect(world, name), total))
+
+
+def test_barrier_waits_for_the_last(name, connect, everywhere):
+    came = []
+
+    def meet(transport):
+        if transport.rank == 2:
+            channel = transport.channel(0)  # comes only after 0 has said so
+            channel.exchange([], [(0, numbers(0))]).synchronize()
+            came.append(2)
+        if transport.rank == 0:
+            transport.channel(0).exchange([(2, numbers(0))], []).synchronize()
+        transport.barrier()
+        return list(came)
+
+    assert everywhere(connect(3, name), meet) == [[2]] * 3
+
+
+def test_a_wait_ends_at_its_deadline_and_names_the_peer(name, connect):
+    transports = connect(3, name, deadline=0.5)
+    started = time.monotonic()
+    with pytest.raises(PeerTimeout, match="rank 2"):
+        transports[0].channel(0).exchange([], [(2, numbers(0))]).synchronize()
+    assert time.monotonic() - started < 5
+
+
+def test_a_closed_transport_says_so(name, connect):
+    transport = connect(1, name)[0]
+    transport.close()
+    transport.close()
+    with pytest.raises(TransportError, match="closed"):
+        transport.barrier()
+
+
+def test_another_generation_is_kept_out(name):
+    endpoints = [ENDPOINTS[name]("127.0.0.1") for _ in range(2)]
+    addresses = [endpoint.address for endpoint in endpoints]
+
+    def join(rank):
+        with pytest.raises(PeerTimeout, match=f"rank {rank} could not join"):
+            endpoints[rank].connect(addresses, rank=rank, generation=rank, deadline=1.0)
+
+    with ThreadPoolExecutor(2) as pool:
+        for call in [pool.submit(join, rank) for rank in range(2)]:
+            call.result(timeout=30)
+
+
+def test_listens_on_the_interface_it_was_given_alone(name, connect):
+    connect(2, name)
+    listening = {address for address, state in own_sockets() if state == "0A"}
+    assert listening <= {"0100007F"}, "something listens on more than loopback"
+
+
+def own_sockets():
+    """(local address in hex, state) of this process's TCP sockets, v4 and v6."""
+    links = []
+    for descriptor in os.listdir("/proc/self/fd"):
+        try:
+            links.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        except OSError:
+            continue
+    inodes = {link[8:-1] for link in links if link.startswith("socket:[")}
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with open(table) as file:
+            for line in list(file)[1:]:
+                fields = line.split()
+                if fields[9] in inodes:
+                    yield fields[1].partition(":")[0], fields[3]
+
+
+def member(name, rank):
+    """A process of a world of three: 2 only joins; 0 and 1 wait for a message of 2."""
+    endpoint = ENDPOINTS[name]("127.0.0.1")
+    print(endpoint.address, flush=True)
+    addresses = input().split()
+    transport = endpoint.connect(addresses, rank=rank, generation=1, deadline=30.0)
+    transport.barrier()
+    print("joined", flush=True)
+    if rank == 2:
+        signal.pause()
+    try:
+        transport.channel(0).exchange([], [(2, numbers(0))]).synchronize()
+    except TransportError as error:
+        print(type(error).__name__, error, flush=True)
+
+
+def test_a_killed_peer_is_lost_at_once_and_by_name(name):
+    with ExitStack() as stack:
+        processes = []
+        for rank in range(3):
+            command = [sys.executable, __file__, name, str(rank)]
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+            stack.enter_context(process)
+            stack.callback(process.kill)
+            processes.append(process)
+        addresses = [process.stdout.readline().strip() for process in processes]
+        for process in processes:
+            print(*addresses, file=process.stdin, flush=True)
+        assert [process.stdout.readline() for process in processes] == ["joined\n"] * 3
+        processes[2].kill()
+        killed = time.monotonic()
+        for process in processes[:2]:
+            kind, _, text = process.stdout.readline().partition(" ")
+            assert kind == PeerLost.__name__
+            assert "rank 2" in text
+        assert time.monotonic() - killed < 5
+
+
+if __name__ == "__main__":
+    member(sys.argv[1], int(sys.argv[2]))
