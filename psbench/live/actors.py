@@ -4,8 +4,6 @@ It runs a whole trial in one call on its main thread. The `control` concurrency 
 meanwhile: that is how the engine sees that a process lives, and fetches its finished steps.
 """
 
-import os
-import socket
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +11,7 @@ import numpy.typing as npt
 import ray
 import torch
 
+from psbench.live.host import Host, this_host
 from psbench.live.job import Job, Report, StepLog
 from psbench.live.server import Server
 from psbench.live.transports import ENDPOINTS, Endpoint, Transport
@@ -22,16 +21,6 @@ from psbench.results import StepRow
 THREADS = 1
 """Compute threads of each process: fixed, because sums in another number of threads differ in
 their last bits."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Host:
-    """Where a process lives. Two processes of one `boot` read the same monotonic clock."""
-
-    name: str
-    address: str
-    pid: int
-    boot: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,9 +47,7 @@ class Node:
 
     def host(self) -> Host:
         """Return where this process lives."""
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            boot = file.read().strip()
-        return Host(name=socket.gethostname(), address=self._address, pid=os.getpid(), boot=boot)
+        return this_host()
 
     def open(self, transport: str, *, loopback: bool) -> str:
         """Leave the world of the trial before, open an endpoint and return its address.

@@ -38,7 +38,7 @@ def cluster(num_cpus: int) -> Iterator[Cluster]:
     address = os.environ.get("RAY_ADDRESS")
     with contextlib.ExitStack() as stack:
         if address:
-            ray.init(log_to_driver=False, logging_level=logging.ERROR)
+            _join(address)
         else:
             folder = stack.enter_context(_temporary_folder())
             ray.init(
@@ -60,16 +60,29 @@ def cluster(num_cpus: int) -> Iterator[Cluster]:
         yield Cluster(embedded=not address, cpus=cpus)
 
 
+def _join(address: str) -> None:
+    try:
+        ray.init(log_to_driver=False, logging_level=logging.ERROR)
+    except (ConnectionError, ray.exceptions.AuthenticationError) as error:
+        raise PlacementError(
+            f"cannot join the Ray cluster at {address} (RAY_ADDRESS): "
+            f"{' '.join(str(error).split())}; a cluster that wants a token also needs "
+            f"RAY_AUTH_MODE=token"
+        ) from error
+
+
 @contextlib.contextmanager
 def _temporary_folder() -> Iterator[Path]:
     """Make a folder for Ray's sockets and logs. It goes, and what still uses it ends, with us:
     also if we are killed."""
     folder = Path(tempfile.mkdtemp(prefix="psbench-ray-"))
     watcher = subprocess.Popen(  # noqa: S603
-        [sys.executable, "-I", reaper.__file__, str(folder)],
+        [sys.executable, "-I", reaper.__file__, str(folder), str(os.getpid())],
         stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         start_new_session=True,
     )
+    watcher.wait()  # the process that stays is its child
     try:
         yield folder
     finally:

@@ -9,7 +9,8 @@ from ray.util.placement_group import PlacementGroup, placement_group, remove_pla
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from psbench.errors import PlacementError
-from psbench.live.actors import Host, Node
+from psbench.live.actors import Node
+from psbench.live.host import Host, kill_if_here
 
 _PLACING_SECONDS = 60.0
 _STARTING_SECONDS = 120.0
@@ -72,7 +73,8 @@ class Pool:
 
     def discard(self) -> None:
         """End all actors; the next `take` starts new ones."""
-        for actor, _ in self._actors:
+        for actor, host in self._actors:
+            kill_if_here(host)
             ray.kill(actor)
         self._actors = []
 

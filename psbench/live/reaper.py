@@ -1,7 +1,8 @@
-"""Cleans up after an embedded Ray, however the run's process ended: `python reaper.py FOLDER`.
+"""Cleans up after an embedded Ray, however the run's process ended: `reaper.py FOLDER PID`.
 
-Runs as a process of its own, with stdin a pipe that closes with the run's process. Then it ends
-what still has files open in FOLDER (Ray's agents outlive a driver that was killed) and removes it.
+Runs as a process of its own, with stdin a pipe that closes with the run's process, PID. Then it
+ends what still has files open in FOLDER (Ray's agents outlive a driver that was killed) and removes
+it.
 """
 
 import os
@@ -14,10 +15,12 @@ from pathlib import Path
 _SECONDS = 20.0
 
 
-def main(folder: Path) -> None:
-    """Wait for the end of stdin, then clean up."""
+def main(folder: Path, owner: int) -> None:
+    """Wait for the end of stdin, then clean up; stdout closes when that is done."""
+    if os.fork():
+        return  # Ray ends the children of a driver that shuts down: be none
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    spared = {os.getpid(), os.getppid()}
+    spared = {os.getpid(), owner}
     sys.stdin.buffer.read()
     deadline = time.monotonic() + _SECONDS
     while (left := users(folder) - spared) and time.monotonic() < deadline:
@@ -55,4 +58,4 @@ def open_files(process: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -25,6 +25,7 @@ class ServedTrial:
         self.clock = TrialClock()
         self.end = End.GO_ON
         self.samples = 0
+        self._trained = 0
         self.checkpoints: list[Checkpoint] = []
 
     def begin(self) -> None:
@@ -40,8 +41,10 @@ class ServedTrial:
         warmup, total = self._cell.warmup * self._per_step, self._cell.steps * self._per_step
         if self.end is not End.GO_ON:
             return  # pushes that were under way: applied, but no part of what is measured
+        samples = sum(self._slices[worker] for worker in workers)
+        self._trained += samples
         if version > warmup:
-            self.samples += sum(self._slices[worker] for worker in workers)
+            self.samples += samples
         if version == warmup:
             self.clock.start(time.monotonic())
         if loss is not None and self._divergence.seen_in(loss):
@@ -62,7 +65,7 @@ class ServedTrial:
         self.checkpoints.append(
             Checkpoint(
                 step=step,
-                samples=step * self._cell.global_batch,
+                samples=self._trained,
                 seconds=self.clock.seconds(started),
                 parameters=parameters.clone(),
             )

@@ -1,5 +1,7 @@
 """The parameter server at work: exactly once, one version a reply, staleness that adds up."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 
@@ -41,7 +43,7 @@ def test_staleness_adds_up_to_the_versions_each_worker_saw(workers, run_trial):
     for rank in range(workers):
         rows = sorted((r for r in outcome.rows if r.rank == rank), key=lambda r: r.step)
         assert rows[0].pulled_version == 0
-        for before, after in zip(rows, rows[1:], strict=False):
+        for before, after in pairwise(rows):
             assert after.pulled_version == before.version
         assert all(row.staleness == row.version - 1 - row.pulled_version for row in rows)
         span = rows[-1].version - rows[0].pulled_version
