@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, Self
 
+from psbench.errors import PlacementError
 from psbench.results import EvalRow, StepRow, TrialRow
 from psbench.spec import Cell, Trial
 
@@ -29,9 +30,14 @@ class Engine(Protocol):
 
 
 def live(cells: Sequence[Cell]) -> Engine:
-    """Return the engine on Ray."""
-    from psbench.live import LiveEngine
-
+    """Return the engine on Ray; PlacementError where Ray or torch is not installed."""
+    try:
+        from psbench.live.engine import LiveEngine
+    except ModuleNotFoundError as error:
+        raise PlacementError(
+            f"the live engine needs {error.name}, which is not installed here; "
+            f"`pip install psbench` brings it (reading results needs neither ray nor torch)"
+        ) from error
     return LiveEngine(cells)
 
 

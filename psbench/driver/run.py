@@ -32,15 +32,16 @@ def run(spec: Spec, *, root: Path = Path("results"), out: Path | None = None) ->
     """
     cells = spec.cells()
     num_trials = len(cells) * spec.repeats
+    engine = ENGINES[cells[0].engine](cells)
     with (
         RunFolder.create(root, spec.name, out) as folder,
         reporter(num_trials) as report,
         interruptible(lambda: report.say("interrupted: saving what is finished")) as stop,
     ):
-        report.say(f"{spec.name}: {len(cells)} cells x {spec.repeats} repeats -> {folder.path}")
+        report.say(f"{spec.name}: {num_trials} trials -> {folder.path}")
         status = "failed"
         try:
-            with ENGINES[cells[0].engine](cells) as engine:
+            with engine:
                 _write_manifest(folder, spec, cells, engine)
                 for trial in interleave(cells, repeats=spec.repeats, seed=spec.seed):
                     run_trial(engine, trial, folder, report, stop)

@@ -1,5 +1,5 @@
-"""On Ray: actors that train, serve and move real bytes."""
+"""On Ray: actors that train, serve and move real bytes.
 
-from psbench.live.engine import LiveEngine
-
-__all__ = ["LiveEngine"]
+The room's door is `psbench.live.engine.LiveEngine`. Nothing is imported here, so that the
+transports and the schedule executor can be had without Ray.
+"""

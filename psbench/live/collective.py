@@ -45,7 +45,7 @@ class Collective:
         self.numel = numel
         self.send_to = sorted({p.peer for own in self.rounds for p in own.sends})
         self.receive_from = sorted({p.peer for own in self.rounds for p in own.receives})
-        self._scratch = max((scratch_needed(own) for own in self.rounds), default=0)
+        self._scratch = torch.empty(max((scratch_needed(r) for r in self.rounds), default=0))
 
     def run(self, vector: Tensor, channel: Channel, header: Header, counters: Counters) -> None:
         """Sum `vector`, 1-D of `numel` elements, over all ranks in place.
@@ -56,7 +56,9 @@ class Collective:
         assert vector.shape == (self.numel,)
         flat = vector.contiguous()
         agree(channel, header, send_to=self.send_to, receive_from=self.receive_from)
-        scratch = torch.empty(self._scratch, dtype=vector.dtype)
+        if self._scratch.dtype != vector.dtype:
+            self._scratch = torch.empty(len(self._scratch), dtype=vector.dtype)
+        scratch = self._scratch  # kept from call to call: fresh memory costs page faults
         for own in self.rounds:
             sends = [(p.peer, as_bytes(flat[p.start : p.stop])) for p in own.sends]
             receives = [(p.peer, as_bytes(landing(p, flat, scratch))) for p in own.receives]

@@ -31,11 +31,12 @@ class Header:
 
     generation: int
     step: int
-    dtype: torch.dtype
+    dtype: torch.dtype | int
+    """a number where it is that of no dtype we know"""
     numel: int
 
     def check(self, ours: "Header", peer: int) -> None:
-        """Raise Mismatch where the header of `peer` differs from ours."""
+        """Raise Mismatch where this header, of `peer`, differs from ours."""
         for field in fields(self):
             theirs, expected = getattr(self, field.name), getattr(ours, field.name)
             if theirs != expected:
@@ -51,13 +52,13 @@ class Header:
     def of(numbers: list[int]) -> "Header":
         """Return the header of four integers."""
         generation, step, code, numel = numbers
-        dtype = _DTYPES[code] if 0 <= code < len(_DTYPES) else torch.complex32
+        dtype = _DTYPES[code] if 0 <= code < len(_DTYPES) else code
         return Header(generation=generation, step=step, dtype=dtype, numel=numel)
 
 
-def dtype_code(dtype: torch.dtype) -> int:
+def dtype_code(dtype: torch.dtype | int) -> int:
     """Return the number that stands for a dtype on the wire; Mismatch for one we never send."""
-    if dtype not in _DTYPES:
+    if isinstance(dtype, int) or dtype not in _DTYPES:
         raise Mismatch(f"tensors of {dtype} cannot be sent; known: {', '.join(map(str, _DTYPES))}")
     return _DTYPES.index(dtype)
 

@@ -21,8 +21,8 @@ class Copy:
 class Outbox:
     """Copies of the parameters, one a version, each kept unchanged until all receivers have it.
 
-    So that no reply mixes two versions: the store goes on changing its parameters meanwhile. At
-    most one copy more than there are workers is ever alive.
+    So that no reply mixes two versions: the store goes on changing its parameters meanwhile. There
+    are never more copies than workers.
     """
 
     _copies: list[Copy] = field(default_factory=list)

@@ -59,7 +59,7 @@ class ServedTrial:
         step, rest = divmod(version, self._per_step)
         every = self._cell.eval_every
         due = step == self._cell.steps or (every is not None and step % every == 0)
-        if rest or not due or step > self._cell.steps or self.end is End.DIVERGED:
+        if rest or not due or self.end is End.DIVERGED:
             return
         started = time.monotonic()
         self.checkpoints.append(

@@ -5,6 +5,7 @@ import time
 import torch
 from torch import Tensor
 
+from psbench.errors import Mismatch
 from psbench.live.collective import as_bytes
 from psbench.live.counters import Counters
 from psbench.live.headers import Header, dtype_code
@@ -44,6 +45,9 @@ class Server:
         )
         index = transport.rank - cell.workers
         span = shard_spans(self.learner.parameters.numel(), cell.servers)[index]
+        self._carries_loss = bool(self.learner.carried) and span.stop == len(
+            self.learner.parameters
+        )
         self._store = self.learner.store(span.start, span.stop)
         self._core = ShardCore(RULES[cell.strategy.consistency](), range(cell.workers))
         self._together = cell.strategy.consistency == "synchronous"
@@ -108,6 +112,11 @@ class Server:
                 return self._core.on_pull(worker)
             case Kind.LEAVE:
                 return self._core.on_leave(worker)
+            case Kind.PUSH:
+                return self._take_in(worker, request)
+        raise Mismatch(f"rank {worker} sends a request of unknown kind {request.kind}")
+
+    def _take_in(self, worker: int, request: Request) -> list[Decision]:
         if len(self.parameters):
             self._arriving.pop(worker).synchronize()
             self._counters.add([], [(worker, self._inbox[worker])])
@@ -124,7 +133,7 @@ class Server:
         self._update_ns = time.monotonic_ns() - started
         self._applied += len(decision.contributions)
         self._staleness.update({c.worker: c.staleness for c in decision.contributions})
-        loss = float(self.parameters[-1]) if self.learner.carried else None
+        loss = float(self.parameters[-1]) if self._carries_loss else None
         self._trial.on_version(decision.version, [c.worker for c in decision.contributions], loss)
 
     def _answer(self, reply: Reply) -> None:

@@ -17,4 +17,4 @@ class Divergence:
             return True
         if self._first is None:
             self._first = loss
-        return loss > _FACTOR * self._first
+        return loss > _FACTOR * self._first > 0

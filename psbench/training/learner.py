@@ -33,7 +33,7 @@ class Learner(Protocol):
         """Make one optimiser step on `parameters` with `gradients`; the loss is carried over."""
 
     def store(self, start: int, stop: int) -> TorchStore:
-        """Return a fresh store of the initial parameters [start, stop), for a server."""
+        """Return a store, for a server, of a copy of the present parameters [start, stop)."""
 
     def loss(self) -> float:
         """Return the loss that `parameters` carries; NaN where the task has none."""

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import ray
 
-from psbench.live import LiveEngine, watch
+from psbench.live import watch
+from psbench.live.engine import LiveEngine
 from psbench.results import EvalRow, TrialRow
 from psbench.schedules import ALGORITHMS, traffic
 from psbench.spec import Spec, Trial, cell_id

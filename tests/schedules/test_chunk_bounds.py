@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from psbench.errors import ScheduleError, SpecError
-from psbench.schedules import ALGORITHMS, COSTS, Schedule, even_parts, ring, schedule_for, tree
+from psbench.schedules import ALGORITHMS, COSTS, Schedule, ring, schedule_for, tree
 
 
 @given(numel=st.integers(0, 10**15), num_chunks=st.integers(1, 1000))

@@ -1,0 +1,135 @@
+"""The commands of each strategy's steps, written out."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from psbench.schedules import traffic, verify
+from psbench.spec import SHORTHANDS
+from psbench.spec import STRATEGIES as NAMES
+from psbench.strategies import (
+    STRATEGIES,
+    AllReduce,
+    Apply,
+    Compute,
+    Pull,
+    Push,
+    Span,
+    Wait,
+    shard_spans,
+)
+
+
+def drive(step):
+    """Carry a step's commands out as an engine would; return them and the handles given."""
+    commands, handles, handle = [], [], None
+    while True:
+        try:
+            commands.append(step.send(handle))
+        except StopIteration:
+            return commands, handles
+        handle = None
+        if isinstance(commands[-1], AllReduce | Push | Pull):
+            handle = object()
+            handles.append(handle)
+
+
+def span(index, start, stop):
+    return Span(index=index, start=start, stop=stop)
+
+
+def server(**options):
+    return STRATEGIES["parameter_server"](**options)
+
+
+def test_the_names_are_those_a_spec_can_use():
+    assert tuple(STRATEGIES) == NAMES
+
+
+@pytest.mark.parametrize("shorthand", SHORTHANDS)
+def test_the_options_are_those_a_spec_gives(shorthand):
+    options = dict(SHORTHANDS[shorthand])
+    kind = options.pop("kind")
+    if kind == "parameter_server":
+        options["servers"] = 1
+    strategy = STRATEGIES[kind](world=3, numel=10, **options)
+    for step in (strategy.start, strategy.step, strategy.step):  # each call begins anew
+        drive(step())
+    assert strategy.served == (kind == "parameter_server")
+
+
+def test_all_reduce_sums_shares_then_steps_on_every_rank():
+    strategy = STRATEGIES["all_reduce"](world=3, numel=10, algorithm="ring")
+    assert drive(strategy.start()) == ([], [])
+    commands, handles = drive(strategy.step())
+    compute, reduce, *rest = commands
+    assert compute == Compute(share=True)
+    assert reduce.bucket == span(0, 0, 10)
+    assert rest == [Wait(handle=handles[0]), Apply()]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "chunks", "num_chunks", "messages_of_rank_0"),
+    [("ring", None, 3, 4), ("ring", 6, 6, 4), ("tree", None, 4, 8), ("tree", 2, 2, 4)],
+)
+def test_all_reduce_takes_the_schedule_of_its_algorithm(
+    algorithm, chunks, num_chunks, messages_of_rank_0
+):
+    strategy = STRATEGIES["all_reduce"](world=3, numel=10, algorithm=algorithm, chunks=chunks)
+    schedule = drive(strategy.step())[0][1].schedule
+    verify(schedule)
+    assert (schedule.world, schedule.num_chunks) == (3, num_chunks)
+    assert traffic(schedule).messages_sent[0] == messages_of_rank_0
+
+
+def test_native_leaves_the_schedule_to_the_backend():
+    strategy = STRATEGIES["native"](world=3, numel=10)
+    assert drive(strategy.start()) == ([], [])
+    commands, handles = drive(strategy.step())
+    assert commands == [
+        Compute(share=True),
+        AllReduce(bucket=span(0, 0, 10), schedule=None),
+        Wait(handle=handles[0]),
+        Apply(),
+    ]
+
+
+def test_none_moves_nothing_and_takes_its_own_mean():
+    strategy = STRATEGIES["none"](world=3, numel=10)
+    assert drive(strategy.start()) == ([], [])
+    assert drive(strategy.step()) == ([Compute(share=False), Apply()], [])
+
+
+@pytest.mark.parametrize(("consistency", "share"), [("synchronous", True), ("asynchronous", False)])
+def test_one_server(consistency, share):
+    strategy = server(world=3, numel=10, servers=1, consistency=consistency)
+    whole = span(0, 0, 10)
+    commands, handles = drive(strategy.start())
+    assert commands == [Pull(shard=whole), Wait(handle=handles[0])]
+    commands, handles = drive(strategy.step())
+    assert commands == [Compute(share=share), Push(shard=whole), Wait(handle=handles[0])]
+
+
+def test_three_servers_are_all_under_way_before_the_first_wait():
+    strategy = server(world=2, numel=10, servers=3, consistency="synchronous")
+    shards = [span(0, 0, 3), span(1, 3, 6), span(2, 6, 10)]
+    commands, handles = drive(strategy.start())
+    assert len(set(handles)) == 3
+    waits = [Wait(handle=handle) for handle in handles]
+    assert commands == [*(Pull(shard=shard) for shard in shards), *waits]
+    commands, handles = drive(strategy.step())
+    waits = [Wait(handle=handle) for handle in handles]
+    assert commands == [Compute(share=True), *(Push(shard=shard) for shard in shards), *waits]
+
+
+def test_more_servers_than_elements_leave_some_with_nothing():
+    assert shard_spans(2, 3) == (span(0, 0, 0), span(1, 0, 1), span(2, 1, 2))
+    commands, _ = drive(server(world=2, numel=2, servers=3, consistency="synchronous").step())
+    assert [c.shard for c in commands if isinstance(c, Push)] == list(shard_spans(2, 3))
+
+
+@given(numel=st.integers(0, 10_000), servers=st.integers(1, 50))
+def test_shards_are_every_element_once_in_order(numel, servers):
+    shards = shard_spans(numel, servers)
+    assert [shard.index for shard in shards] == list(range(servers))
+    assert [i for shard in shards for i in range(shard.start, shard.stop)] == list(range(numel))

@@ -1,0 +1,43 @@
+"""The doors that import contracts cannot see: names held in two rooms, and third parties."""
+
+import subprocess
+import sys
+
+import pytest
+
+from psbench import parameter_server, schedules, spec, strategies
+from psbench.driver import engines
+from psbench.live import transports
+from psbench.training import optimizers, tasks
+
+
+@pytest.mark.parametrize(
+    ("names", "known"),
+    [
+        (spec.ALGORITHMS, schedules.ALGORITHMS),
+        (spec.ALGORITHMS, schedules.COSTS),
+        (spec.STRATEGIES, strategies.STRATEGIES),
+        (spec.CONSISTENCIES, parameter_server.RULES),
+        (spec.MODELS, tasks.TASKS),
+        (spec.DTYPES, tasks.DTYPES),
+        (spec.OPTIMIZERS, optimizers.OPTIMIZERS),
+        (spec.TRANSPORTS, {"auto", *transports.ENDPOINTS}),
+        (spec.ENGINES, engines.ENGINES),
+    ],
+)
+def test_what_a_spec_may_name_is_what_its_room_knows(names, known):
+    assert sorted(names) == sorted(known)
+
+
+@pytest.mark.parametrize("room", ["schedules", "parameter_server", "strategies"])
+def test_a_pure_room_imports_numpy_alone(room):
+    code = f"""
+import sys
+import numpy.random, numpy.typing
+before = set(sys.modules)
+import psbench.{room}
+new = {{name.partition(".")[0] for name in sys.modules.keys() - before}}
+print(*new - sys.stdlib_module_names)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["psbench"]
