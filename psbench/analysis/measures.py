@@ -56,9 +56,10 @@ def derive_steps(
 def busiest_bytes_per_step(sent: tuple[int, ...], received: tuple[int, ...], steps: int) -> float:
     """Return the most bytes that crossed one node's port in one direction, a step.
 
-    `sent` and `received` have one entry a node. NaN where nothing was counted.
+    `sent` and `received` have one entry a node. NaN where nothing was counted, or could be: a
+    backend that moves bytes by its own ways leaves -1.
     """
-    if steps == 0 or not sent:
+    if steps == 0 or not sent or min(sent) < 0:
         return math.nan
     return max(*sent, *received) / steps
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from psbench.spec import Cell, Trial
 
-
 _ORDER = 3  # tells this use of (seed, repeat) apart from others
 
 

@@ -37,6 +37,8 @@ class StepRow(NamedTuple):
     staleness: int
     """Server version at apply minus version pulled; -1 without a server."""
     bytes_sent: int
+    """Payload given to the transport; -1, as in the next three, where only the backend could
+    have counted."""
     bytes_received: int
     messages_sent: int
     messages_received: int
@@ -51,9 +53,9 @@ class EvalRow:
     attempt: int
     step: int
     samples: int
-    """Samples all workers had trained on when the parameters were copied."""
+    """Samples all workers had trained on when the parameters were copied, warm-up included."""
     seconds: float
-    """Training time until then."""
+    """Timed training until then: from the end of the warm-up, copying left out."""
     loss: float
     accuracy: float | None
     """Fraction of the test samples that were right; None where the task has no such thing."""
@@ -80,7 +82,7 @@ class TrialRow:
     pushes_acknowledged: int | None
     pushes_applied: int | None
     bytes_sent: tuple[int, ...]
-    """Payload over the whole trial, warm-up included; so are the next three."""
+    """Payload over the whole trial, warm-up included; so are the next three. -1: not counted."""
     bytes_received: tuple[int, ...]
     messages_sent: tuple[int, ...]
     messages_received: tuple[int, ...]

@@ -1,39 +1,12 @@
-"""The even parts, and schedules that cost nothing until they are read."""
+"""Schedules cost nothing until they are read, and are found by name."""
 
 import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from psbench.errors import ScheduleError, SpecError
 from psbench.schedules import ALGORITHMS, COSTS, Schedule, ring, schedule_for, tree
-
-
-@given(numel=st.integers(0, 10**15), num_chunks=st.integers(1, 1000))
-def test_parts_are_even_and_cover_the_vector(numel, num_chunks):
-    bounds = even_parts(numel, num_chunks)
-    sizes = np.diff(bounds)
-    assert bounds.dtype == np.int64
-    assert (bounds[0], bounds[-1], len(sizes)) == (0, numel, num_chunks)
-    assert sizes.min() >= 0
-    assert sizes.max() - sizes.min() <= 1
-
-
-@given(numel=st.integers(0, 10**6), outer=st.integers(1, 50), inner=st.integers(1, 50))
-def test_parts_of_parts_are_parts_of_the_whole(numel, outer, inner):
-    assert np.array_equal(even_parts(numel, outer * inner)[::inner], even_parts(numel, outer))
-
-
-def test_small_tables():
-    assert even_parts(0, 3).tolist() == [0, 0, 0, 0]
-    assert even_parts(2, 3).tolist() == [0, 0, 1, 2]
-    assert even_parts(10, 4).tolist() == [0, 2, 5, 7, 10]
-
-
-def test_bounds_do_not_overflow():
-    assert even_parts(2**62, 2**10)[-1] == 2**62
 
 
 @pytest.mark.parametrize(("world", "num_chunks"), [(0, 1), (-1, 1), (1, 0)])
