@@ -11,6 +11,11 @@ import pandas as pd
 
 Synchronisation = Literal["synchronous", "asynchronous", "none"]
 
+_CONSISTENCIES: dict[str, Synchronisation] = {
+    "synchronous": "synchronous",
+    "asynchronous": "asynchronous",
+}
+
 CLOCK_NOISE_S = 1e-4
 """How far below zero a difference of readings may fall through the clock alone."""
 
@@ -19,8 +24,9 @@ def synchronisation(strategy: dict[str, Any]) -> Synchronisation:
     """Return how ranks wait for each other under `strategy`, a cell's field of that name."""
     if strategy["kind"] == "none":
         return "none"
-    if strategy["kind"] == "parameter_server" and strategy["consistency"] == "asynchronous":
-        return "asynchronous"
+    if strategy["kind"] == "parameter_server":
+        return _CONSISTENCIES[strategy["consistency"]]
+    assert strategy["kind"] in ("all_reduce", "native"), f"who waits under {strategy}?"
     return "synchronous"
 
 
@@ -31,10 +37,10 @@ def derive_steps(
 
     step_s: the whole step. sync_s: the synchronisation. wait_s: synchronous strategies, the latest
     entry among the ranks of the step minus this rank's own; NaN where the nodes' clocks differ
-    (`one_clock` False) or a rank's row is missing, and for asynchronous strategies, where queue_s
-    plays its part. comm_s: sync_s minus wait_s (or queue_s) minus server_update_s; a difference
-    that clock noise made negative is 0, a larger one is left to be seen. Without synchronisation
-    wait_s and comm_s are 0.
+    (`one_clock` False) or a rank's row is missing, and for asynchronous strategies, where queue_s,
+    NaN likewise where clocks differ, plays its part. comm_s: sync_s minus wait_s (or queue_s) minus
+    server_update_s; a difference that clock noise made negative is 0, a larger one is left to be
+    seen. Without synchronisation wait_s and comm_s are 0.
     """
     step_s = steps["end_s"] - steps["begin_s"]
     sync_s = steps["exit_s"] - steps["enter_s"]
@@ -42,7 +48,10 @@ def derive_steps(
     if kind == "none":
         wait_s, idle_s = zero, sync_s
     elif kind == "asynchronous":
-        wait_s, idle_s = zero + np.nan, steps["queue_s"]
+        # a push may be taken up before its sender knows that it is sent: no queue then
+        queue_s = steps["queue_s"].clip(lower=0.0) if one_clock else zero + np.nan
+        wait_s, idle_s = zero + np.nan, queue_s
+        steps = steps.assign(queue_s=queue_s)
     else:
         entries = steps.groupby("step")["enter_s"]
         comparable = (entries.transform("size") == workers) & (one_clock or workers == 1)

@@ -1,10 +1,10 @@
 """What a reader of the summary must know beside its figures, one line each."""
 
-from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 
+from psbench.analysis.measures import synchronisation
 from psbench.analysis.results import Results
 
 _FEW_REPEATS = 3
@@ -41,10 +41,8 @@ def _endings(results: Results) -> Iterator[str]:
 
 
 def _reading(results: Results) -> Iterator[str]:
-    strategies = {
-        cell["fields"]["strategy"].get("consistency") for cell in results.manifest["cells"]
-    }
-    if "asynchronous" in strategies:
+    kinds = {synchronisation(cell["fields"]["strategy"]) for cell in results.manifest["cells"]}
+    if "asynchronous" in kinds:
         yield "wait, for asynchronous strategies: the time a push lay in the server's queue"
     summary = results.summary()
     if np.isinf(summary["time_to_target_s"]).any():
@@ -64,8 +62,8 @@ def _comparability(results: Results) -> Iterator[str]:
         few = f"{repeats} repeat{plural}"
         yield f"{few}: too few to tell a difference from noise; ask for 3 or more"
     cores = results.manifest["environment"]["cores"]["available"]
-    hosts = [Counter(row.node_hosts) for row in results.journal.trials]
-    busiest = max((count for host in hosts for count in host.values()), default=0)
+    host = results.manifest["environment"]["host"]  # the one whose cores are known
+    busiest = max((row.node_hosts.count(host) for row in results.journal.trials), default=0)
     if cores is not None and busiest > cores:
         yield f"up to {busiest} processes on {cores} cores: timings compare but do not scale"
     transports = list(dict.fromkeys(trials["transport"]))

@@ -89,7 +89,10 @@ def invoke(arguments: Sequence[str]) -> int:
         return BROKEN_PIPE
     except Exception as error:
         problem = f"{type(error).__name__}: {error}"
-        _report(f"internal error: {problem}; run again with --debug and report it", debug)
+        _report(
+            f"internal error: {problem}; see it whole with `psbench --debug ...`, and report it",
+            debug,
+        )
         return INTERNAL_ERROR
     return 0
 

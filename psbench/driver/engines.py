@@ -4,20 +4,27 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, Self
 
 from psbench.errors import PlacementError
-from psbench.results import EvalRow, StepRow, TrialRow
+from psbench.results import EngineOutput
 from psbench.spec import Cell, Trial
-
-Output = list[StepRow] | EvalRow | TrialRow
 
 
 class Engine(Protocol):
     """Turns trials into rows. A context manager that owns whatever processes it needs."""
 
     threads: int
+    """compute threads of each process"""
+
+    @property
+    def clock_uncertainty_s(self) -> float | None:
+        """0 where all processes read one clock, None where it was not measured. Once entered."""
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What a user should know before the first trial. Once entered."""
 
     def run(
         self, trial: Trial, *, cell_id: str, attempt: int, stop: Callable[[], bool]
-    ) -> Iterator[Output]:
+    ) -> Iterator[EngineOutput]:
         """Yield a trial's steps as they finish, its evaluations, and last its one summary.
 
         A trial that fails ends in a summary that says why. Raises KeyboardInterrupt soon after

@@ -14,6 +14,7 @@ from psbench.results import (
     EvalRow,
     EventRow,
     RunFolder,
+    RunStatus,
     TrialRow,
     build_manifest,
     environment,
@@ -39,22 +40,26 @@ def run(spec: Spec, *, root: Path = Path("results"), out: Path | None = None) ->
         interruptible(lambda: report.say("interrupted: saving what is finished")) as stop,
     ):
         report.say(f"{spec.name}: {num_trials} trials -> {folder.path}")
-        status = "failed"
+        status: RunStatus = "failed"
+        refused = False
         try:
             with engine:
+                for warning in engine.warnings:
+                    report.say(f"warning: {warning}")
                 _write_manifest(folder, spec, cells, engine)
                 for trial in interleave(cells, repeats=spec.repeats, seed=spec.seed):
                     run_trial(engine, trial, folder, report, stop)
             status = "finished"
         except PlacementError:
+            refused = True
             folder.discard()
             raise
         except KeyboardInterrupt:
             status = "interrupted"
             raise
         finally:
-            if folder.path.exists():
-                folder.finish(status)  # type: ignore[arg-type]
+            if not refused:
+                folder.finish(status)
     return folder.path
 
 
@@ -91,7 +96,9 @@ def _write_manifest(folder: RunFolder, spec: Spec, cells: tuple[Cell, ...], engi
             spec_document=spec.document(),
             axes=list(varying_fields(cells)),
             cells=[describe_cell(cell) for cell in cells],
-            environment=environment(threads=engine.threads),
+            environment=environment(
+                threads=engine.threads, clock_uncertainty_s=engine.clock_uncertainty_s
+            ),
         )
     )
 

@@ -5,6 +5,7 @@ meanwhile: that is how the engine sees that a process lives, and fetches its fin
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,13 +63,11 @@ class Node:
         self._endpoint = ENDPOINTS[transport]("127.0.0.1" if loopback else self._address)
         return self._endpoint.address
 
-    def connect(self, addresses: list[str], rank: int, generation: int, deadline: float) -> None:
-        """Join the world of these addresses."""
+    def connect(self, addresses: list[str], **world: Any) -> None:
+        """Join the world of these addresses; `world` as of the endpoint's `connect`."""
         endpoint, self._endpoint = self._endpoint, None
         assert endpoint is not None, "open comes before connect"
-        self._transport = endpoint.connect(
-            addresses, rank=rank, generation=generation, deadline=deadline
-        )
+        self._transport = endpoint.connect(addresses, **world)
 
     def evaluate(self) -> list[Evaluation]:
         """Evaluate the checkpoints of the trial that has just ended."""

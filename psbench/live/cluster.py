@@ -1,8 +1,9 @@
-"""The Ray cluster of a run: joined where the environment names one, else embedded here."""
+"""The Ray cluster of a run: joined where there is one already, else embedded here."""
 
 import contextlib
 import logging
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,8 @@ from psbench.live import reaper
 
 _OBJECT_STORE = 80 * 2**20  # bytes; nothing large goes through it
 _CLEANING_SECONDS = 30.0
+_PROBE_SECONDS = 5.0
+_LONGEST_FOLDER = 32  # characters: Ray's sockets lie deep in it, and a socket's path is short
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,46 +27,55 @@ class Cluster:
     """Where actors are placed; `embedded` if it lives and dies with this process."""
 
     embedded: bool
-    cpus: float
+    num_hosts: int
 
 
 @contextlib.contextmanager
 def cluster(num_cpus: int) -> Iterator[Cluster]:
-    """Join the cluster that RAY_ADDRESS names, or start one with `num_cpus` logical CPUs.
+    """Join the cluster this process is in already or RAY_ADDRESS names, or start one.
 
-    A job submitted to Ray has RAY_ADDRESS set. An embedded cluster is gone, with its folder and
-    processes, when this process is. Raises PlacementError where a joined one is too small.
+    One that is started has `num_cpus` logical CPUs, and is gone, with its folder and processes,
+    when this process is. A job submitted to Ray has RAY_ADDRESS set. Raises PlacementError where a
+    joined cluster is too small or cannot be reached.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     address = os.environ.get("RAY_ADDRESS")
     with contextlib.ExitStack() as stack:
-        if address:
+        ours = not ray.is_initialized()
+        embedded = ours and not address
+        folder = stack.enter_context(_temporary_folder()) if embedded else None
+        if ours:
+            stack.callback(ray.shutdown)  # before the folder goes
+        if folder:
+            _start(num_cpus, folder)
+        elif ours and address:
             _join(address)
-        else:
-            folder = stack.enter_context(_temporary_folder())
-            ray.init(
-                address="local",
-                num_cpus=num_cpus,
-                include_dashboard=False,
-                object_store_memory=_OBJECT_STORE,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                _temp_dir=str(folder),
-            )
-        stack.callback(ray.shutdown)
         cpus = float(ray.cluster_resources().get("CPU", 0.0))  # type: ignore[no-untyped-call]
         if cpus < num_cpus:
             raise PlacementError(
                 f"the spec needs {num_cpus} CPUs at once (one a worker and server) and the cluster "
-                f"at {address} has {cpus:g}; ask for fewer workers or add nodes"
+                f"has {cpus:g}; ask for fewer workers or add nodes"
             )
-        yield Cluster(embedded=not address, cpus=cpus)
+        yield Cluster(embedded=embedded, num_hosts=len(ray.nodes()))  # type: ignore[no-untyped-call]
+
+
+def _start(num_cpus: int, folder: Path) -> None:
+    ray.init(
+        address="local",
+        num_cpus=num_cpus,
+        include_dashboard=False,
+        object_store_memory=_OBJECT_STORE,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+        _temp_dir=str(folder),
+    )
 
 
 def _join(address: str) -> None:
     try:
+        _probe(address)
         ray.init(log_to_driver=False, logging_level=logging.ERROR)
-    except (ConnectionError, ray.exceptions.AuthenticationError) as error:
+    except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
         raise PlacementError(
             f"cannot join the Ray cluster at {address} (RAY_ADDRESS): "
             f"{' '.join(str(error).split())}; a cluster that wants a token also needs "
@@ -71,11 +83,20 @@ def _join(address: str) -> None:
         ) from error
 
 
+def _probe(address: str) -> None:
+    """Raise OSError where nobody listens at host:port; Ray itself would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if host and "/" not in host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), _PROBE_SECONDS).close()
+
+
 @contextlib.contextmanager
 def _temporary_folder() -> Iterator[Path]:
-    """Make a folder for Ray's sockets and logs. It goes, and what still uses it ends, with us:
-    also if we are killed."""
-    folder = Path(tempfile.mkdtemp(prefix="psbench-ray-"))
+    """Make a folder for Ray's sockets and logs. It goes, and Ray's processes end, with us: also if
+    we are killed."""
+    usual = tempfile.gettempdir()
+    root = usual if len(usual) + len("/psbench-ray-12345678") <= _LONGEST_FOLDER else "/tmp"  # noqa: S108
+    folder = Path(tempfile.mkdtemp(prefix="psbench-ray-", dir=root))
     watcher = subprocess.Popen(  # noqa: S603
         [sys.executable, "-I", reaper.__file__, str(folder), str(os.getpid())],
         stdin=subprocess.PIPE,
@@ -83,7 +104,10 @@ def _temporary_folder() -> Iterator[Path]:
         start_new_session=True,
     )
     watcher.wait()  # the process that stays is its child
+    os.environ[reaper.MARK] = str(folder)
     try:
         yield folder
     finally:
-        watcher.communicate(timeout=_CLEANING_SECONDS)
+        del os.environ[reaper.MARK]
+        with contextlib.suppress(subprocess.TimeoutExpired):  # it goes on without us
+            watcher.communicate(timeout=_CLEANING_SECONDS)

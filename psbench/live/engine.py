@@ -1,6 +1,7 @@
 """The live engine: runs trials on Ray actors that move real bytes."""
 
 import contextlib
+import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
@@ -14,16 +15,14 @@ from psbench.live.job import DIVERGED, OK, Job, Report
 from psbench.live.placement import Member, Pool
 from psbench.live.transports import resolve_transport
 from psbench.live.watch import gather, watch
-from psbench.results import EvalRow, StepRow, TrialRow
+from psbench.results import EngineOutput, EvalRow, TrialRow, TrialStatus
 from psbench.spec import Cell, Trial
-
-Output = list[StepRow] | EvalRow | TrialRow
 
 _CONNECT_SECONDS = 60.0
 _EVALUATE_SECONDS = 300.0
-PEER_SECONDS = 300.0
+PEER_SECONDS = 240.0
 """The longest any process waits for a message. A backstop: the engine itself notices a process that
-died within a second, and one that hangs within a quarter of a minute."""
+died within seconds, and one that is stopped within half a minute; see `watch`."""
 
 
 class LiveEngine:
@@ -50,9 +49,20 @@ class LiveEngine:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
+    @property
+    def clock_uncertainty_s(self) -> float | None:
+        return 0.0 if self.cluster.num_hosts == 1 else None
+
+    @property
+    def warnings(self) -> list[str]:
+        cores = len(os.sched_getaffinity(0))
+        if not self.cluster.embedded or self._cpus <= cores:
+            return []
+        return [f"up to {self._cpus} processes on {cores} cores: timings compare but do not scale"]
+
     def run(
         self, trial: Trial, *, cell_id: str, attempt: int, stop: Callable[[], bool]
-    ) -> Iterator[Output]:
+    ) -> Iterator[EngineOutput]:
         """Yield a trial's steps as they finish, then its evaluations, then its one summary.
 
         A trial that fails ends in a summary that says why. Raises KeyboardInterrupt, soon after
@@ -67,6 +77,8 @@ class LiveEngine:
         )
         self._generation += 1
         try:
+            if stop():
+                raise KeyboardInterrupt
             yield from attempted.run(self._generation, stop)
         except (PsbenchError, ray.exceptions.RayError) as error:
             self._pool.discard()
@@ -74,12 +86,6 @@ class LiveEngine:
         except BaseException:
             self._pool.discard()
             raise
-
-    def parameters(self, trial: Trial) -> Any:
-        """Return the flat parameters that each node ended `trial`, the last one run, with."""
-        members = self._pool.take(workers=trial.cell.workers, servers=trial.cell.servers)
-        calls = [member.actor.parameters.remote() for member in members]
-        return gather(members, calls, seconds=_CONNECT_SECONDS)
 
 
 class Attempt:
@@ -99,18 +105,18 @@ class Attempt:
         self._loopback = loopback
         self._members: list[Member] = []
 
-    def run(self, generation: int, stop: Callable[[], bool]) -> Iterator[Output]:
+    def run(self, generation: int, stop: Callable[[], bool]) -> Iterator[EngineOutput]:
         """Form the world, run the trial in it, evaluate, sum up."""
         cell = self._trial.cell
         self._members = self._pool.take(workers=cell.workers, servers=cell.servers)
-        self._connect(generation)
+        self._connect(generation, stop)
         job = Job(trial=self._trial, generation=generation)
         workers, servers = self._members[: cell.workers], self._members[cell.workers :]
         calls = [member.actor.train.remote(job) for member in workers]
         calls += [member.actor.serve.remote(job) for member in servers]
         yield from watch(self._members, calls, stop)
         reports = ray.get(calls)
-        yield from self._evaluations()
+        yield from self._evaluations(stop)
         yield self._summary(reports)
 
     def failure(self, error: BaseException) -> TrialRow:
@@ -118,21 +124,29 @@ class Attempt:
         row = self._row(status="timed_out" if isinstance(error, PeerTimeout) else "failed")
         return TrialRow(**(row | {"error": " ".join(str(error).split())}))
 
-    def _connect(self, generation: int) -> None:
+    def _connect(self, generation: int, stop: Callable[[], bool]) -> None:
         members = self._members
+        names = [member.name for member in members]
         opened = [
             member.actor.open.remote(self._transport, loopback=self._loopback) for member in members
         ]
-        addresses = gather(members, opened, seconds=_CONNECT_SECONDS)
+        addresses = gather(members, opened, seconds=_CONNECT_SECONDS, stop=stop)
         joined = [
-            member.actor.connect.remote(addresses, rank, generation, PEER_SECONDS)
+            member.actor.connect.remote(
+                addresses,
+                names=names,
+                rank=rank,
+                generation=generation,
+                join_seconds=_CONNECT_SECONDS,
+                deadline=PEER_SECONDS,
+            )
             for rank, member in enumerate(members)
         ]
-        gather(members, joined, seconds=_CONNECT_SECONDS)
+        gather(members, joined, seconds=2 * _CONNECT_SECONDS, stop=stop)
 
-    def _evaluations(self) -> Iterator[EvalRow]:
+    def _evaluations(self, stop: Callable[[], bool]) -> Iterator[EvalRow]:
         calls = [member.actor.evaluate.remote() for member in self._members]
-        for rows in gather(self._members, calls, seconds=_EVALUATE_SECONDS):
+        for rows in gather(self._members, calls, seconds=_EVALUATE_SECONDS, stop=stop):
             for row in rows:
                 yield EvalRow(
                     **self._identity,
@@ -165,7 +179,7 @@ class Attempt:
             | (_pushes(workers, servers) if servers else {})
         )
 
-    def _row(self, *, status: str) -> dict[str, Any]:
+    def _row(self, *, status: TrialStatus) -> dict[str, Any]:
         hosts = [member.host for member in self._members]
         nothing: dict[str, Any] = dict.fromkeys(
             ("bytes_sent", "bytes_received", "messages_sent", "messages_received"), ()
@@ -184,7 +198,7 @@ class Attempt:
                 "pushes_acknowledged": None,
                 "pushes_applied": None,
                 "node_hosts": tuple(host.name for host in hosts),
-                "one_clock": len({host.boot for host in hosts}) == 1,
+                "one_clock": len({host.boot for host in hosts}) <= 1,
                 "threads": THREADS,
             }
         )

@@ -35,14 +35,12 @@ class Header:
     """a number where it is that of no dtype we know"""
     numel: int
 
-    def check(self, ours: "Header", peer: int) -> None:
-        """Raise Mismatch where this header, of `peer`, differs from ours."""
+    def check(self, ours: "Header", sender: str) -> None:
+        """Raise Mismatch, naming the sender, where this header differs from ours."""
         for field in fields(self):
             theirs, expected = getattr(self, field.name), getattr(ours, field.name)
             if theirs != expected:
-                raise Mismatch(
-                    f"rank {peer} sends {field.name} {theirs} where {expected} is expected"
-                )
+                raise Mismatch(f"{sender} sends {field.name} {theirs} where {expected} is expected")
 
     def numbers(self) -> list[int]:
         """Return the header as integers."""
@@ -66,10 +64,13 @@ def dtype_code(dtype: torch.dtype | int) -> int:
 def agree(
     channel: Channel, ours: Header, *, send_to: Iterable[int], receive_from: Iterable[int]
 ) -> None:
-    """Tell the receivers of a collective what comes, and check what its senders say."""
+    """Tell the receivers of a collective what comes, and check what its senders say.
+
+    Both are ranks. Raises Mismatch.
+    """
     mine = torch.tensor(ours.numbers(), dtype=torch.int64)
     theirs = {peer: torch.empty_like(mine) for peer in receive_from}
     work = channel.exchange([(peer, mine) for peer in send_to], list(theirs.items()))
     work.synchronize()
     for peer, numbers in theirs.items():
-        Header.of(numbers.tolist()).check(ours, peer)
+        Header.of(numbers.tolist()).check(ours, f"rank {peer}")

@@ -56,12 +56,14 @@ class Interpreter:
     def run(self, commands: Step, step: int) -> StepTimes:
         """Carry out all commands of a step."""
         times = StepTimes(begin_s=time.monotonic())
-        handle: object = None
-        try:
-            while True:
-                handle = self._carry_out(commands.send(handle), step, times)
-        except StopIteration:
-            return times
+        command = next(commands, None)
+        while command is not None:
+            handle = self._carry_out(command, step, times)
+            try:
+                command = commands.send(handle)
+            except StopIteration:
+                command = None
+        return times
 
     def _carry_out(self, command: Command, step: int, times: StepTimes) -> object:
         started = time.monotonic()

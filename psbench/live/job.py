@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from psbench.live.counters import Counters
-from psbench.results import StepRow
+from psbench.results import StepRow, TrialStatus
 from psbench.spec import Trial
 from psbench.strategies import STRATEGIES, Strategy
 
-Status = str
-OK, DIVERGED = "ok", "diverged"
+OK: TrialStatus = "ok"
+DIVERGED: TrialStatus = "diverged"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +46,10 @@ class Checkpoint:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """How a trial went for one process; `samples` and `seconds` are of its timed part."""
+    """How a trial went for one process; `samples` and `seconds` are of its timed part, `counters`
+    of all its steps, what came before the first left out."""
 
-    status: Status
+    status: TrialStatus
     steps: int
     samples: int
     seconds: float

@@ -8,7 +8,7 @@ from torch import Tensor
 from psbench.live.transports import Work
 
 
-@dataclass
+@dataclass(eq=False)
 class Copy:
     """The parameters of one version, and how many workers they are on the way to."""
 
@@ -40,6 +40,11 @@ class Outbox:
         free.buffer.copy_(parameters)
         free.version = version
         return free
+
+    def keep(self, copy: Copy) -> Tensor:
+        """Give a copy away for good: it is never written to again."""
+        self._copies.remove(copy)
+        return copy.buffer
 
     def sent(self, worker: int, copy: Copy, works: list[Work]) -> None:
         """Note that `copy` is on the way to `worker`."""

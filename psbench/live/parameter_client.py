@@ -45,11 +45,12 @@ class Exchange:
 
     @property
     def queue_s(self) -> float:
-        """How long the push lay at the server before it turned to it; NaN under a rule by which
-        pushes wait for one another, not for the server."""
+        """When the server turned to the push, minus when it was sent: how long it lay there, as far
+        as the two have one clock. NaN under a rule by which pushes wait for one another, not for
+        the server."""
         if not self.answer.taken_ns:
             return math.nan
-        return max(0.0, self.answer.taken_ns * 1e-9 - self.sent_s)
+        return self.answer.taken_ns * 1e-9 - self.sent_s
 
 
 class ParameterClient:
@@ -71,6 +72,7 @@ class ParameterClient:
         self._headers = transport.channel(HEADERS)
         self._payloads = transport.channel(PAYLOADS)
         self._server = server
+        self._name = transport.peers[server]
         self._gradients = gradients
         self._parameters = parameters
         self._generation = generation
@@ -101,7 +103,7 @@ class ParameterClient:
         self._headers.exchange([], [(self._server, buffer)]).synchronize()
         answer = unpack_answer(buffer)
         seq = self.pushes_sent - 1
-        answer.header.check(self._header(seq), self._server)
+        answer.header.check(self._header(seq), self._name)
         receives = [(self._server, as_bytes(self._parameters))] if len(self._parameters) else []
         self._counters.add([], receives)
         self._payloads.exchange([], receives).synchronize()

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import ray
-from ray.exceptions import GetTimeoutError
+from ray.exceptions import GetTimeoutError, RayError
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
@@ -21,8 +21,12 @@ class Member:
     """An actor and where it lives; `name` is what users read: "rank 2", "server 0"."""
 
     name: str
+    is_rank: bool
     actor: Any
     host: Host
+
+    def __str__(self) -> str:
+        return f"{self.name} (pid {self.host.pid} on {self.host.name})"
 
 
 class Pool:
@@ -46,22 +50,25 @@ class Pool:
     def take(self, *, workers: int, servers: int) -> list[Member]:
         """Return `workers` ranks, then `servers` servers; starts actors that do not run yet.
 
-        Raises PlacementError where they do not start within two minutes.
+        Raises PlacementError where they do not start within two minutes, or cannot.
         """
         names = [f"rank {i}" for i in range(workers)] + [f"server {i}" for i in range(servers)]
         new = [self._start(bundle) for bundle in range(len(self._actors), len(names))]
         try:
             hosts = ray.get([actor.host.remote() for actor in new], timeout=_STARTING_SECONDS)
-        except GetTimeoutError as error:
+        except RayError as error:
             for actor in new:
                 ray.kill(actor)
-            raise PlacementError(
-                f"{len(new)} actors did not start within {_STARTING_SECONDS:g} s"
-            ) from error
+            reason = (
+                f"not within {_STARTING_SECONDS:g} s"
+                if isinstance(error, GetTimeoutError)
+                else " ".join(str(error).split())
+            )
+            raise PlacementError(f"{len(new)} actors did not start: {reason}") from error
         self._actors += zip(new, hosts, strict=True)
         return [
-            Member(name=name, actor=actor, host=host)
-            for name, (actor, host) in zip(names, self._actors, strict=False)
+            Member(name=name, is_rank=position < workers, actor=actor, host=host)
+            for position, (name, (actor, host)) in enumerate(zip(names, self._actors, strict=False))
         ]
 
     def _start(self, bundle: int) -> Any:

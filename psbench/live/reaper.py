@@ -1,8 +1,8 @@
 """Cleans up after an embedded Ray, however the run's process ended: `reaper.py FOLDER PID`.
 
 Runs as a process of its own, with stdin a pipe that closes with the run's process, PID. Then it
-ends what still has files open in FOLDER (Ray's agents outlive a driver that was killed) and removes
-it.
+ends what carries FOLDER in its environment (Ray's agents outlive a driver that was killed) and
+removes it.
 """
 
 import os
@@ -12,6 +12,9 @@ import sys
 import time
 from pathlib import Path
 
+MARK = "PSBENCH_RAY_FOLDER"
+"""The environment variable by which all processes of an embedded Ray are known."""
+
 _SECONDS = 20.0
 
 
@@ -19,11 +22,12 @@ def main(folder: Path, owner: int) -> None:
     """Wait for the end of stdin, then clean up; stdout closes when that is done."""
     if os.fork():
         return  # Ray ends the children of a driver that shuts down: be none
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     spared = {os.getpid(), owner}
     sys.stdin.buffer.read()
     deadline = time.monotonic() + _SECONDS
-    while (left := users(folder) - spared) and time.monotonic() < deadline:
+    while (left := members(folder) - spared) and time.monotonic() < deadline:
         for pid in left:
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -33,28 +37,17 @@ def main(folder: Path, owner: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def users(folder: Path) -> set[int]:
-    """Return the processes that have a file in `folder` open."""
-    within = f"{folder}{os.sep}"
-    return {
-        int(process.name)
-        for process in Path("/proc").glob("[0-9]*")
-        if any(target.startswith(within) for target in open_files(process))
-    }
-
-
-def open_files(process: Path) -> list[str]:
-    """Return the paths that a process has open; none of a process that is gone or not ours."""
-    targets = []
-    try:
-        for link in os.scandir(process / "fd"):
-            try:
-                targets.append(os.readlink(link.path))
-            except OSError:
-                continue
-    except OSError:
-        return []
-    return targets
+def members(folder: Path) -> set[int]:
+    """Return the living processes of the embedded Ray in `folder`."""
+    mark = f"{MARK}={folder}".encode()
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (process / "environ").read_bytes().split(b"\0"):
+                found.add(int(process.name))
+        except OSError:
+            continue
+    return found
 
 
 if __name__ == "__main__":

@@ -54,20 +54,20 @@ class ServedTrial:
         if self.end is not End.GO_ON:
             self.clock.stop(time.monotonic())
 
-    def after_answers(self, version: int, parameters: Tensor) -> None:
-        """Copy the parameters where an evaluation is due; the time that takes is not counted."""
+    def evaluation_due(self, version: int) -> bool:
+        """Say whether the parameters of `version`, the last one made, are to be evaluated."""
         step, rest = divmod(version, self._per_step)
         every = self._cell.eval_every
         due = step == self._cell.steps or (every is not None and step % every == 0)
-        if rest or not due or self.end is End.DIVERGED:
-            return
-        started = time.monotonic()
+        return due and not rest and self.end is not End.DIVERGED
+
+    def keep(self, version: int, parameters: Tensor) -> None:
+        """Note the parameters of `version` for evaluation; they must not change from now on."""
         self.checkpoints.append(
             Checkpoint(
-                step=step,
+                step=version // self._per_step,
                 samples=self._trained,
-                seconds=self.clock.seconds(started),
-                parameters=parameters.clone(),
+                seconds=self.clock.seconds(time.monotonic()),
+                parameters=parameters,
             )
         )
-        self.clock.pause(time.monotonic() - started)

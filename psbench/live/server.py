@@ -24,7 +24,7 @@ from psbench.live.messages import (
 from psbench.live.outbox import Outbox
 from psbench.live.served_trial import ServedTrial
 from psbench.live.transports import Transport, Work
-from psbench.parameter_server import RULES, Apply, Decision, Push, Reply, ShardCore
+from psbench.parameter_server import RULES, Apply, Decision, Push, Reply, Rule, ShardCore
 from psbench.spec import ParameterServer
 from psbench.strategies import shard_spans
 from psbench.training import build_learner
@@ -33,13 +33,15 @@ from psbench.training import build_learner
 class Server:
     """A server for one trial: `serve` runs it; `learner` and `checkpoints` can be looked at then.
 
-    Memory: the shard, one buffer a worker for what it pushes (synchronous rules sum in rank order,
-    whatever order pushes arrive in), and at most one copy a worker of what is sent to it.
+    Memory: a learner (for its initial parameters, and to evaluate), the shard, one buffer a worker
+    for what it pushes (synchronous rules sum in rank order, whatever order pushes arrive in), at
+    most one copy a worker of what is sent to it, and one for each evaluation.
     """
 
     def __init__(self, job: Job, transport: Transport) -> None:
         cell, trial = job.trial.cell, job.trial
         assert isinstance(cell.strategy, ParameterServer)
+        assert cell.servers == 1, "the end and the evaluations of a trial are one server's to say"
         self.learner = build_learner(
             cell, seed=trial.seed, repeat=trial.repeat, rank=0, allocate=torch.zeros
         )
@@ -49,11 +51,10 @@ class Server:
             self.learner.parameters
         )
         self._store = self.learner.store(span.start, span.stop)
-        self._core = ShardCore(RULES[cell.strategy.consistency](), range(cell.workers))
-        self._together = cell.strategy.consistency == "synchronous"
-        per_step = 1 if self._together else cell.workers
-        self._trial = ServedTrial(cell, versions_per_step=per_step)
-        self._per_step = per_step
+        self._rule: Rule = RULES[cell.strategy.consistency]()
+        self._core = ShardCore(self._rule, range(cell.workers))
+        self._per_step = 1 if self._rule.waits_for_all else cell.workers
+        self._trial = ServedTrial(cell, versions_per_step=self._per_step)
         self._generation = job.generation
         self._transport = transport
         self._headers = transport.channel(HEADERS)
@@ -75,13 +76,14 @@ class Server:
     @property
     def checkpoints(self) -> list[Checkpoint]:
         """The copies made for evaluation."""
-        return self._trial.checkpoints if self.learner.carried else []
+        return self._trial.checkpoints
 
     def serve(self) -> Report:
         """Serve until every worker has left. Raises TransportError where a peer fails."""
         for _ in self._core.members:
             self._one_request()  # each opens with a pull
         self._transport.barrier()
+        opening = self._counters.copy()
         self._trial.begin()
         while self._core.members:
             self._one_request()
@@ -90,7 +92,7 @@ class Server:
             steps=self._core.version // self._per_step,
             samples=self._trial.samples,
             seconds=self._trial.clock.seconds(time.monotonic()),
-            counters=self._counters,
+            counters=self._counters.since(opening),
             pushes=self._applied,
         )
 
@@ -103,8 +105,11 @@ class Server:
         decisions = self._decide(worker, request)
         for decision in decisions:
             self._carry_out(decision)
-        if decisions and isinstance(decisions[0], Apply):
-            self._trial.after_answers(self._core.version, self.parameters)
+        made = decisions and isinstance(decisions[0], Apply)
+        if made and self.learner.carried and self._trial.evaluation_due(self._core.version):
+            # the copy that the answers were sent from: an evaluation costs the trial no time
+            copy = self._outbox.copy(self.parameters, self._core.version)
+            self._trial.keep(self._core.version, self._outbox.keep(copy))
 
     def _decide(self, worker: int, request: Request) -> list[Decision]:
         match request.kind:
@@ -148,7 +153,7 @@ class Server:
             end=self._trial.end,
             version=reply.version,
             staleness=self._staleness.get(worker, -1),
-            taken_ns=0 if self._together else self._taken_ns.get(worker, 0),
+            taken_ns=0 if self._rule.waits_for_all else self._taken_ns.get(worker, 0),
             update_ns=self._update_ns,
         )
         copy = self._outbox.copy(self.parameters, reply.version)
@@ -175,4 +180,4 @@ class Server:
         )
 
     def _check(self, request: Request, worker: int) -> None:
-        request.header.check(self._header(request.seq), worker)  # the core checks the order of seq
+        request.header.check(self._header(request.seq), f"rank {worker}")  # seq: the core

@@ -6,13 +6,13 @@ from itertools import count
 from psbench.live.clock import TrialClock
 from psbench.live.counters import Counters
 from psbench.live.interpreter import Interpreter, StepTimes
-from psbench.live.job import DIVERGED, OK, Checkpoint, Job, Report, Status, StepLog
+from psbench.live.job import DIVERGED, OK, Checkpoint, Job, Report, StepLog
 from psbench.live.messages import End
 from psbench.live.transports import Transport
-from psbench.results import StepRow
+from psbench.results import StepRow, TrialStatus
 from psbench.training import Divergence, Learner, build_learner
 
-_ENDS: dict[End, Status] = {End.FINISHED: OK, End.DIVERGED: DIVERGED}
+_ENDS: dict[End, TrialStatus] = {End.FINISHED: OK, End.DIVERGED: DIVERGED}
 
 
 class Worker:
@@ -42,7 +42,9 @@ class Worker:
         """Run the trial to its end. Raises TransportError where a peer fails."""
         self._interpreter.run(self._strategy.start(), 0)
         self._transport.barrier()
-        status, steps, samples = OK, 0, 0
+        opening = self._interpreter.counters.copy()
+        status: TrialStatus = OK
+        steps = samples = 0
         for step in count():
             if step == self.cell.warmup:
                 self._clock.start(time.monotonic())
@@ -56,7 +58,8 @@ class Worker:
         self._clock.stop(time.monotonic())
         for client in self._interpreter.clients:
             client.leave()
-        return self._report(status, steps, samples)
+        moved = self._interpreter.counters.since(opening)
+        return self._report(status, steps, samples, moved)
 
     def _one_step(self, step: int) -> StepTimes:
         before = self._interpreter.counters.copy()
@@ -65,14 +68,14 @@ class Worker:
         self._log.append(self._row(step, times, end_s, before))
         return times
 
-    def _ended(self, step: int, times: StepTimes) -> Status | None:
+    def _ended(self, step: int, times: StepTimes) -> TrialStatus | None:
         """Say how the trial ends with this step, if it does; copy the parameters where due."""
         if self._strategy.served:
             return _ENDS.get(times.end)
         if self.learner.carried and self._divergence.seen_in(self.learner.loss()):
             return DIVERGED
         last = step + 1 == self.cell.steps
-        if self._transport.rank == 0 and self.learner.carried and (last or self._due(step + 1)):
+        if self.learner.carried and (last or self._due(step + 1)):
             self._copy(step + 1)
         return OK if last else None
 
@@ -80,15 +83,17 @@ class Worker:
         return self.cell.eval_every is not None and done % self.cell.eval_every == 0
 
     def _copy(self, done: int) -> None:
+        """Copy the parameters, on all ranks alike, so that none waits for one that copies; the
+        first rank's copy is kept."""
         started = time.monotonic()
-        self.checkpoints.append(
-            Checkpoint(
-                step=done,
-                samples=done * self.cell.global_batch,
-                seconds=self._clock.seconds(started),
-                parameters=self.learner.parameters.clone(),
-            )
+        point = Checkpoint(
+            step=done,
+            samples=done * self.cell.global_batch,
+            seconds=self._clock.seconds(started),
+            parameters=self.learner.parameters.clone(),
         )
+        if self._transport.rank == 0:
+            self.checkpoints.append(point)
         self._clock.pause(time.monotonic() - started)
 
     def _row(self, step: int, times: StepTimes, end_s: float, before: Counters) -> StepRow:
@@ -119,7 +124,7 @@ class Worker:
             messages_received=moved.messages_received,
         )
 
-    def _report(self, status: Status, steps: int, samples: int) -> Report:
+    def _report(self, status: TrialStatus, steps: int, samples: int, counters: Counters) -> Report:
         clients = self._interpreter.clients
         served = self._strategy.served
         return Report(
@@ -127,7 +132,7 @@ class Worker:
             steps=steps,
             samples=samples,
             seconds=self._clock.seconds(time.monotonic()),
-            counters=self._interpreter.counters,
+            counters=counters,
             pushes=sum(client.pushes_answered for client in clients) if served else None,
             pushes_sent=sum(client.pushes_sent for client in clients) if served else None,
         )

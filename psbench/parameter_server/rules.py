@@ -17,6 +17,10 @@ class Push:
 class Rule(Protocol):
     """A consistency rule: pure, and without a state of its own."""
 
+    waits_for_all: bool
+    """Whether a version sums one push of every worker: shares of one batch, answered together.
+    Else a push is a worker's own mean, and makes a version of its own."""
+
     def batch(self, pending: Sequence[Push], members: frozenset[int]) -> Sequence[Push]:
         """Return the pending pushes that together make the next version; empty to wait for more."""
 
@@ -27,9 +31,11 @@ class Rule(Protocol):
         """
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Synchronous:
     """A version is the sum of one push of every member; all wait for it."""
+
+    waits_for_all = True
 
     def batch(self, pending: Sequence[Push], members: frozenset[int]) -> Sequence[Push]:
         arrived = {push.worker for push in pending}
@@ -39,9 +45,11 @@ class Synchronous:
         return True
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Asynchronous:
     """Every push makes a version of its own; nobody waits (Hogwild-style, after DistBelief)."""
+
+    waits_for_all = False
 
     def batch(self, pending: Sequence[Push], members: frozenset[int]) -> Sequence[Push]:
         return pending[:1]

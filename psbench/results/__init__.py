@@ -8,12 +8,21 @@ evaluations, events), `steps/*.arrow` (one stream of step rows a trial) and, onc
 from psbench.results.environment import environment
 from psbench.results.journal import Journal, read_journal
 from psbench.results.manifest import SCHEMA_VERSION, build_manifest, read_manifest
-from psbench.results.rows import EvalRow, EventRow, JournalRow, StepRow, TrialRow, TrialStatus
+from psbench.results.rows import (
+    EngineOutput,
+    EvalRow,
+    EventRow,
+    JournalRow,
+    StepRow,
+    TrialRow,
+    TrialStatus,
+)
 from psbench.results.steps import StepStream, TrialSteps, read_steps
 from psbench.results.store import RunFolder, RunStatus, find_runs, read_status
 
 __all__ = [
     "SCHEMA_VERSION",
+    "EngineOutput",
     "EvalRow",
     "EventRow",
     "Journal",

@@ -28,7 +28,8 @@ class StepRow(NamedTuple):
     server_update_s: float
     """The server's optimizer time for this step, inside `enter_s..exit_s`."""
     queue_s: float
-    """Time the push lay in the server's queue; NaN unless the strategy is asynchronous."""
+    """When the server turned to the push minus when it was sent, on their clocks; NaN unless the
+    strategy is asynchronous."""
     end_s: float
     pulled_version: int
     """Version of the parameters the gradient was computed from; -1 without a server."""
@@ -82,7 +83,7 @@ class TrialRow:
     pushes_acknowledged: int | None
     pushes_applied: int | None
     bytes_sent: tuple[int, ...]
-    """Payload over the whole trial, warm-up included; so are the next three. -1: not counted."""
+    """Payload of all steps, warm-up included; so are the next three. -1: not counted."""
     bytes_received: tuple[int, ...]
     messages_sent: tuple[int, ...]
     messages_received: tuple[int, ...]
@@ -106,3 +107,6 @@ class EventRow:
 
 
 JournalRow = EvalRow | TrialRow | EventRow
+
+EngineOutput = list[StepRow] | EvalRow | TrialRow
+"""What an engine yields of a trial: batches of finished steps, its evaluations, its summary."""

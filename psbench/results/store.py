@@ -1,5 +1,6 @@
 """A run's folder: made once, written by one process, read by anyone at any time."""
 
+import contextlib
 import secrets
 import shutil
 from collections import Counter
@@ -23,8 +24,9 @@ class RunFolder:
     Every method raises ResultsError, in one line, where the file system refuses.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, made: bool = True) -> None:
         self.path = path
+        self._made = made
         self._journal = JournalWriter(path / "journal")
         self._streams: list[StepStream] = []
         self._num_trials: Counter[str] = Counter()
@@ -34,6 +36,7 @@ class RunFolder:
         """Make `root/name/<UTC time>-<short id>`, or take `out`, which must be empty or new."""
         path = root / name / _new_run_id() if out is None else out
         with os_errors("make the run folder", path):
+            made = not path.exists()
             path.mkdir(parents=True, exist_ok=out is not None)
             if any(path.iterdir()):
                 raise ResultsError(
@@ -41,7 +44,7 @@ class RunFolder:
                 )
             (path / "journal").mkdir()  # of two runs that were given one folder, only one succeeds
             (path / "steps").mkdir()
-        return cls(path)
+        return cls(path, made=made)
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Write manifest.json with this run's id (its folder's name) added; once only."""
@@ -73,10 +76,13 @@ class RunFolder:
         write_json_atomic(self.path / "status.json", content)
 
     def discard(self) -> None:
-        """Take the folder away: for a run that was refused before its first trial."""
+        """Take away what `create` made: for a run that was refused before its first trial."""
         self.close()
-        with os_errors("take away", self.path):
-            shutil.rmtree(self.path)
+        for name in ("journal", "steps"):
+            shutil.rmtree(self.path / name, ignore_errors=True)
+        if self._made:
+            with contextlib.suppress(OSError):  # somebody else put something there
+                self.path.rmdir()
 
     def close(self) -> None:
         for stream in self._streams:

@@ -10,10 +10,8 @@ from psbench.strategies.strategy import Step, Strategy
 
 def parameter_server(*, world: int, numel: int, servers: int, consistency: str) -> Strategy:
     """Push every shard and go on with the answers, which the servers' rule gives when it will."""
-    assert consistency in RULES
     shards = shard_spans(numel, servers)
-    # a synchronous version sums shares of one batch; an asynchronous one is a rank's own mean
-    compute = Compute(share=consistency == "synchronous")
+    compute = Compute(share=RULES[consistency]().waits_for_all)
     return Strategy(start=lambda: _start(shards), step=lambda: _step(compute, shards), served=True)
 
 

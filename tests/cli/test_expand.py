@@ -150,7 +150,7 @@ def test_version(capsys):
             ZeroDivisionError("two\nlines"),
             70,
             "psbench: internal error: ZeroDivisionError: two lines;"
-            " run again with --debug and report it\n",
+            " see it whole with `psbench --debug ...`, and report it\n",
         ),
     ],
 )

@@ -131,3 +131,12 @@ def test_tiny_payloads(strategy, nbytes, run_trial):
     if strategy == "ps-sync":
         for node in outcome.nodes[:3]:
             assert torch.equal(node.learner.parameters, torch.full_like(node.learner.parameters, 3))
+
+
+@pytest.mark.parametrize("strategy", ["ring", "ps-sync", "none"])
+def test_a_checkpoint_holds_the_parameters_of_its_step(strategy, run_trial):
+    longer = run_trial(make_cell(strategy, 2, steps=10, eval_every=4))
+    keeper = longer.nodes[-1] if strategy == "ps-sync" else longer.nodes[0]
+    for point in keeper.checkpoints:
+        ended_there = run_trial(make_cell(strategy, 2, steps=point.step))
+        assert torch.equal(point.parameters, ended_there.nodes[0].learner.parameters)

@@ -105,7 +105,7 @@ def test_ranks_that_disagree(change, problem):
 @pytest.mark.parametrize("code", [-1, 99])
 def test_a_dtype_that_nobody_knows_is_no_match(code):
     with pytest.raises(Mismatch, match="rank 3 sends dtype"):
-        Header.of([1, 4, code, 5]).check(OURS, 3)
+        Header.of([1, 4, code, 5]).check(OURS, "rank 3")
 
 
 def test_counters_count_payload_both_ways_and_since():

@@ -130,17 +130,14 @@ def now(monkeypatch):
 
 @pytest.fixture
 def drive(now):
-    """`drive(trial, versions, loss=...)`: make versions a second apart, then copy for half one."""
-
-    def clone():
-        now.time += 0.5
-        return "a copy"
+    """`drive(trial, versions, loss=...)`: make versions a second apart, keep them where due."""
 
     def make(trial, versions, loss=lambda version: 1.0):
         for version, workers in versions:
             now.time += 1.0
             trial.on_version(version, workers, loss(version))
-            trial.after_answers(version, SimpleNamespace(clone=clone))
+            if trial.evaluation_due(version):
+                trial.keep(version, "a copy")
 
     return make
 
@@ -232,13 +229,3 @@ def test_a_payload_has_no_loss_and_no_samples(drive, now):
     drive(trial, [(v, [0, 1]) for v in (1, 2, 3)], loss=lambda version: None)
     assert (trial.end, trial.samples) == (End.FINISHED, 0)
     assert trial.clock.seconds(now.time) == 3.0
-
-
-def test_a_checkpoint_is_a_copy():
-    trial = ServedTrial(cell(1, 1), versions_per_step=1)
-    trial.begin()
-    trial.on_version(1, [0], 1.0)
-    parameters = torch.ones(2)
-    trial.after_answers(1, parameters)
-    parameters.zero_()
-    assert trial.checkpoints[0].parameters.tolist() == [1.0, 1.0]

@@ -1,9 +1,18 @@
 """How bytes move between processes: the contract, and the transports that keep it."""
 
-from psbench.live.transports.base import Capabilities, Channel, Message, Transport, Work
-from psbench.live.transports.process_group import Endpoint, ProcessGroupTransport
+from collections.abc import Callable
 
-ENDPOINTS = {"gloo": Endpoint}
+from psbench.live.transports.base import (
+    Capabilities,
+    Channel,
+    Endpoint,
+    Message,
+    Transport,
+    Work,
+)
+from psbench.live.transports.process_group import ProcessGroupEndpoint, ProcessGroupTransport
+
+ENDPOINTS: dict[str, Callable[[str], Endpoint]] = {"gloo": ProcessGroupEndpoint}
 """How each transport opens an endpoint on a host's interface."""
 
 
@@ -18,6 +27,7 @@ __all__ = [
     "Channel",
     "Endpoint",
     "Message",
+    "ProcessGroupEndpoint",
     "ProcessGroupTransport",
     "Transport",
     "Work",

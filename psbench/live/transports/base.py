@@ -47,12 +47,42 @@ class Channel(Protocol):
         """Receive the next message of any peer into `buffer`; block, and return whose it was."""
 
 
+class Endpoint(Protocol):
+    """A process's address before its world exists. Made with the host whose interface it is on."""
+
+    @property
+    def address(self) -> str:
+        """Where the others find it, such as "host:port"."""
+
+    def connect(
+        self,
+        addresses: Sequence[str],
+        *,
+        rank: int,
+        generation: int,
+        deadline: float,
+        join_seconds: float | None = None,
+        names: Sequence[str] | None = None,
+    ) -> "Transport":
+        """Join the world of these addresses as `rank`; the endpoint is used up.
+
+        The generation keeps a late process of an earlier world out. `deadline` is that of each
+        later wait, in seconds, and of joining itself where `join_seconds` names no other; `names`
+        are how errors call the processes. Raises PeerTimeout.
+        """
+
+    def close(self) -> None:
+        """Stop listening. Idempotent."""
+
+
 class Transport(Protocol):
     """The endpoint of one process in a world of `size` processes."""
 
     name: str
     rank: int
     size: int
+    peers: Sequence[str]
+    """what users read of each process, such as "rank 2" or "server 0" """
     capabilities: Capabilities
 
     def allocate(self, numel: int, /, *, dtype: torch.dtype) -> Tensor:

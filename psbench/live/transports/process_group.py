@@ -21,11 +21,11 @@ T = TypeVar("T")
 
 _THREADS = 2  # of gloo, for sockets
 _BACKLOG = 128
-_FIRST_TAG = 16  # gloo's own collectives keep to small tags
+_FIRST_TAG = 16
 
 
-class Endpoint:
-    """A process's address before its world exists: a listening socket on its own interface."""
+class ProcessGroupEndpoint:
+    """A listening socket on one interface; the first rank's becomes the world's store."""
 
     def __init__(self, host: str) -> None:
         self._host = host
@@ -37,25 +37,29 @@ class Endpoint:
         return f"{self._host}:{self._socket.getsockname()[1]}"
 
     def connect(
-        self, addresses: Sequence[str], *, rank: int, generation: int, deadline: float
+        self,
+        addresses: Sequence[str],
+        *,
+        rank: int,
+        generation: int,
+        deadline: float,
+        join_seconds: float | None = None,
+        names: Sequence[str] | None = None,
     ) -> "ProcessGroupTransport":
-        """Join the world of these addresses as `rank`, within `deadline` seconds.
-
-        The generation keeps a late process of an earlier world out. Raises PeerTimeout.
-        """
+        seconds = deadline if join_seconds is None else join_seconds
+        peers = names or [f"rank {peer}" for peer in range(len(addresses))]
         try:
-            group = self._group(addresses, rank, generation, timedelta(seconds=deadline))
+            group = self._group(addresses, rank, generation, timedelta(seconds=seconds))
         except (RuntimeError, OSError) as error:
             raise PeerTimeout(
-                f"rank {rank} could not join the world of {len(addresses)} processes at "
-                f"{addresses[0]} within {deadline:g} s: {_first_line(error)}"
+                f"{peers[rank]} could not join the world of {len(addresses)} processes at "
+                f"{addresses[0]} (limit {seconds:g} s): {_first_line(error)}"
             ) from error
         finally:
             self.close()
-        return ProcessGroupTransport(group, rank=rank, size=len(addresses), deadline=deadline)
+        return ProcessGroupTransport(group, rank=rank, peers=peers, deadline=deadline)
 
     def close(self) -> None:
-        """Stop listening. Idempotent."""
         self._socket.close()
 
     def _group(
@@ -88,11 +92,12 @@ class ProcessGroupTransport:
     capabilities = Capabilities(recv_any=True, native_all_reduce=True)
 
     def __init__(
-        self, group: dist.ProcessGroupGloo, *, rank: int, size: int, deadline: float
+        self, group: dist.ProcessGroupGloo, *, rank: int, peers: Sequence[str], deadline: float
     ) -> None:
         self._group: dist.ProcessGroupGloo | None = group
         self.rank = rank
-        self.size = size
+        self.size = len(peers)
+        self.peers = peers
         self.deadline = timedelta(seconds=deadline)
 
     def allocate(self, numel: int, /, *, dtype: torch.dtype) -> Tensor:
@@ -103,14 +108,17 @@ class ProcessGroupTransport:
 
     def native_all_reduce(self, vector: Tensor, world: int) -> None:
         assert world == self.size, "the backend's all-reduce is over the whole world"
-        everyone = "any rank" if world > 1 else "itself"
-        guarded(lambda: self.group.allreduce([vector]).wait(self.deadline), everyone)
+        guarded(lambda: self.group.allreduce([vector]).wait(self.deadline), self._everyone)
 
     def barrier(self) -> None:
-        guarded(lambda: self.group.barrier().wait(self.deadline), "any rank")
+        guarded(lambda: self.group.barrier().wait(self.deadline), self._everyone)
 
     def close(self) -> None:
         self._group = None
+
+    @property
+    def _everyone(self) -> str:
+        return f"waiting for any of {', '.join(self.peers)}"
 
     @property
     def group(self) -> dist.ProcessGroupGloo:
@@ -134,14 +142,19 @@ class ProcessGroupChannel:
             ("sending to", group.send, sends),
         ):
             for peer, tensor in messages:
-                what = f"{verb} rank {peer}"
+                what = f"{verb} {self._transport.peers[peer]}"
                 parts.append((what, guarded(lambda: start([tensor], peer, self._tag), what)))  # noqa: B023
         return GlooWork(parts, self._transport.deadline)
 
     def recv_any(self, buffer: Tensor) -> int:
-        work = self._transport.group.recv_anysource([buffer], self._tag)
-        guarded(lambda: work.wait(self._transport.deadline), "receiving from any rank")
-        return int(work._source_rank())
+        transport = self._transport
+
+        def receive() -> int:
+            work = transport.group.recv_anysource([buffer], self._tag)
+            work.wait(transport.deadline)
+            return int(work._source_rank())
+
+        return guarded(receive, f"receiving from any of {', '.join(transport.peers)}")
 
 
 class GlooWork:
@@ -152,9 +165,9 @@ class GlooWork:
         self._deadline = deadline
 
     def wait(self) -> None:
-        parts, self._parts = self._parts, []
-        for what, work in parts:
+        for what, work in self._parts:
             guarded(lambda: work.wait(self._deadline), what)  # noqa: B023
+        self._parts = []
 
     synchronize = wait
 
@@ -165,6 +178,8 @@ def guarded(call: Callable[[], T], what: str) -> T:
         return call()
     except RuntimeError as error:
         text = _first_line(error)
+        if "gloo" not in text and "onnection" not in text:
+            raise  # a bug of ours, no peer's doing
         kind = PeerTimeout if "imed out" in text or "imeout" in text else PeerLost
         raise kind(f"{what}: {text}") from error
 
