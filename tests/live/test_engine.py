@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 
 import numpy as np
 import pytest
@@ -181,6 +182,25 @@ def test_a_process_that_hangs_is_named(engine, monkeypatch):
     assert summary.error.startswith("rank 2 (pid ")
     assert "does not answer" in summary.error
     assert outputs(engine, make_cell("tree"))[2].status == "ok"
+
+
+def test_no_step_is_lost_of_a_process_that_answers_late(engine):
+    cell = make_cell("ring", steps=300)
+    outputs(engine, make_cell("ring"))
+    pid, rows, awake = engine._pool._actors[1][1].pid, [], None
+    for output in engine.run(
+        Trial(cell=cell, repeat=0, seed=0), cell_id="x", attempt=1, stop=never
+    ):
+        if isinstance(output, list):
+            rows += output
+        if rows and awake is None:
+            os.kill(pid, signal.SIGSTOP)
+            awake = threading.Timer(4.0, os.kill, (pid, signal.SIGCONT))
+            awake.start()
+    assert output.status == "ok"
+    assert sorted((row.rank, row.step) for row in rows) == [
+        (rank, step) for rank in range(WORKERS) for step in range(300)
+    ]
 
 
 def test_stop_ends_a_trial_and_keeps_its_steps(engine):

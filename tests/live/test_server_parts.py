@@ -106,6 +106,15 @@ def test_a_copy_is_kept_until_its_last_receiver_has_it():
     assert len(server.buffers) == 2
 
 
+def test_a_copy_that_is_kept_for_evaluation_is_never_written_again():
+    outbox, parameters = Outbox(), torch.zeros(3)
+    kept = outbox.keep(outbox.copy(parameters, 0))
+    for version in range(1, 6):
+        parameters.fill_(float(version))
+        outbox.copy(parameters, version)
+    assert kept.tolist() == [0.0, 0.0, 0.0]
+
+
 def test_the_clock_runs_from_start_to_stop_without_the_pauses():
     clock = TrialClock()
     clock.pause(3.0)  # of the warm-up: not timed anyway
