@@ -146,10 +146,8 @@ def trials_frame(
     for row in sorted(trials, key=lambda row: (order.index(row.cell_id), row.repeat)):
         key = (row.cell_id, row.repeat)
         own_evals = evaluated.get(key, evals.iloc[:0])
-        records.append(
-            cells[row.cell_id]
-            | asdict(row)
-            | _trial_measures(row, own_evals)
+        measures = (
+            _trial_measures(row, own_evals)
             | step_measures(timed.get(key, steps.iloc[:0]))
             | target_measures(
                 own_evals,
@@ -157,6 +155,8 @@ def trials_frame(
                 trained={"step": row.steps, "samples": row.samples, "seconds": row.seconds},
             )
         )
+        assert measures.keys() == set(_MEASURES), "a measure has no column, or a column no measure"
+        records.append(cells[row.cell_id] | asdict(row) | measures)
     own_columns = [field.name for field in fields(TrialRow) if field.name not in _PER_NODE]
     names = ["cell_id", *CELL_COLUMNS, *varied_axes(manifest), *own_columns, *_MEASURES]
     return pd.DataFrame(records, columns=list(dict.fromkeys(names)))

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from psbench.driver.engines import ENGINES, Engine
-from psbench.driver.interrupt import interruptible
+from psbench.driver.interrupt import Interrupt
 from psbench.driver.manifest import describe_cell
 from psbench.driver.order import interleave
 from psbench.driver.progress import Reporter, reporter
@@ -29,7 +29,7 @@ def run(spec: Spec, *, root: Path = Path("results"), out: Path | None = None) ->
 
     A trial that fails becomes a row; the others go on. Raises ResultsError for a folder that can't
     be had, PlacementError for a cluster that is too small, both before any actor starts, and
-    KeyboardInterrupt, with every finished row on disk, after Ctrl-C.
+    KeyboardInterrupt, with every finished row on disk, after Ctrl-C or SIGTERM.
     """
     cells = spec.cells()
     num_trials = len(cells) * spec.repeats
@@ -37,13 +37,14 @@ def run(spec: Spec, *, root: Path = Path("results"), out: Path | None = None) ->
     with (
         RunFolder.create(root, spec.name, out) as folder,
         reporter(num_trials) as report,
-        interruptible(lambda: report.say("interrupted: saving what is finished")) as stop,
+        Interrupt(lambda: report.say("interrupted: saving what is finished")) as stop,
     ):
         report.say(f"{spec.name}: {num_trials} trials -> {folder.path}")
         status: RunStatus = "failed"
         refused = False
         try:
             with engine:
+                stop.arm()  # Ray takes SIGTERM for itself
                 for warning in engine.warnings:
                     report.say(f"warning: {warning}")
                 _write_manifest(folder, spec, cells, engine)

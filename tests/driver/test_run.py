@@ -141,14 +141,16 @@ def first_steps(command, tmp_path, **options):
     raise AssertionError(f"no steps were written: {process.communicate()[1]}")
 
 
-def test_a_failed_trial_is_a_row_and_ctrl_c_keeps_it(command, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_failed_trial_is_a_row_and_an_interruption_keeps_it(number, command, tmp_path):
     process = first_steps(command, tmp_path)
     nodes = [pid for pid, line in command.processes().items() if line.startswith("ray::Node")]
     os.kill(nodes[0], signal.SIGKILL)
     line = next(line for line in process.stderr if line.startswith("[1/4]")).strip()
     assert "failed: " in line
     assert line.endswith("died")
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all in the foreground
+    # as a terminal does, to all in the foreground; or as schedulers do, to one
+    os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in stderr
