@@ -9,7 +9,6 @@ from psbench.driver.interrupt import Interrupt
 from psbench.driver.manifest import describe_cell
 from psbench.driver.order import interleave
 from psbench.driver.progress import Reporter, reporter
-from psbench.errors import PlacementError
 from psbench.results import (
     EvalRow,
     EventRow,
@@ -41,9 +40,10 @@ def run(spec: Spec, *, root: Path = Path("results"), out: Path | None = None) ->
     ):
         report.say(f"{spec.name}: {num_trials} trials -> {folder.path}")
         status: RunStatus = "failed"
-        refused = False
+        entered = False
         try:
             with engine:
+                entered = True
                 stop.arm()  # Ray takes SIGTERM for itself
                 for warning in engine.warnings:
                     report.say(f"warning: {warning}")
@@ -51,16 +51,14 @@ def run(spec: Spec, *, root: Path = Path("results"), out: Path | None = None) ->
                 for trial in interleave(cells, repeats=spec.repeats, seed=spec.seed):
                     run_trial(engine, trial, folder, report, stop)
             status = "finished"
-        except PlacementError:
-            refused = True
-            folder.discard()
-            raise
         except KeyboardInterrupt:
             status = "interrupted"
             raise
         finally:
-            if not refused:
+            if entered:
                 folder.finish(status)
+            else:
+                folder.discard()  # nothing was measured, and nothing is to be kept
     return folder.path
 
 
