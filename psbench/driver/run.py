@@ -70,6 +70,8 @@ def run_trial(
     stop: Callable[[], bool],
 ) -> None:
     """Run one trial and put its rows where they belong."""
+    if stop():
+        raise KeyboardInterrupt
     identity = cell_id(trial.cell)
     folder.append(_event("trial_started", trial.cell.label, identity, trial.repeat))
     report.begin(trial)

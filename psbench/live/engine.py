@@ -77,8 +77,6 @@ class LiveEngine:
         )
         self._generation += 1
         try:
-            if stop():
-                raise KeyboardInterrupt
             yield from attempted.run(self._generation, stop)
         except (PsbenchError, ray.exceptions.RayError) as error:
             self._pool.discard()
