@@ -94,6 +94,8 @@ def steps_frame(
     columns = [*next(iter(identities.values())), "repeat", "attempt", *StepRow._fields, *_DERIVED]
     frames = []
     for trial in steps:
+        if not trial.table.num_rows:
+            continue  # it failed before its first step: nothing to tell the types of columns by
         cell = cells[trial.cell_id]
         derived = derive_steps(
             trial.table.to_pandas(),

@@ -121,7 +121,8 @@ class Results:
 
     @cached_property
     def _streams(self) -> tuple[TrialSteps, ...]:
-        return tuple(read_steps(self.path))
+        known = {cell["id"] for cell in self.manifest["cells"]}
+        return tuple(trial for trial in read_steps(self.path) if trial.cell_id in known)
 
     @cached_property
     def _attempts(self) -> dict[frames.Key, int]:
@@ -141,16 +142,37 @@ def load(path: str | Path) -> Results:
     runs = find_runs(folder)
     if not runs:
         raise ResultsError(_no_run(folder))
-    manifests = [(read_manifest(run), run) for run in runs]
-    manifest, run = max(manifests, key=lambda found: (found[0]["created"], found[1].name))
-    status = read_status(run)
+    manifest, run = _newest(runs)
+    journal = read_journal(run)
+    known = {cell["id"] for cell in manifest["cells"]}
+    named = {row.cell_id for row in journal.trials} | {row.cell_id for row in journal.evals}
+    if named - known:
+        cell = min(named - known)[:12]
+        raise ResultsError(
+            f"{run} is damaged: its journal names cell {cell}, its manifest does not"
+        )
+    status = (read_status(run) or {}).get("status")
     return Results(
         path=run,
         manifest=manifest,
-        status=status["status"] if status else None,
-        journal=read_journal(run),
+        status=status if isinstance(status, str) else None,
+        journal=journal,
         num_runs=len(runs),
     )
+
+
+def _newest(runs: list[Path]) -> tuple[dict[str, Any], Path]:
+    """Return the newest run that can be read; raises for the newest where none can."""
+    readable, error = [], None
+    for run in runs:
+        try:
+            readable.append((read_manifest(run), run))
+        except ResultsError as unreadable:
+            error = unreadable
+    if not readable:
+        assert error is not None
+        raise error
+    return max(readable, key=lambda found: (found[0]["created"], found[1].name))
 
 
 def _no_run(folder: Path) -> str:

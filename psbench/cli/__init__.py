@@ -5,6 +5,7 @@ nor torch.
 """
 
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -61,7 +62,18 @@ def group(context: click.Context, debug: bool) -> None:
 
 def main() -> None:
     """Run the command line and leave the process with its exit code."""
+    _prepare_streams()
     sys.exit(invoke(sys.argv[1:]))
+
+
+def _prepare_streams() -> None:
+    """Have both streams there, and able to write any text: as `?` if need be."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def invoke(arguments: Sequence[str]) -> int:
@@ -87,6 +99,12 @@ def invoke(arguments: Sequence[str]) -> int:
         # The reader has left. Python flushes stdout once more on its way out; let that succeed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    except OSError as error:
+        if error.filename is not None or debug:
+            _report(f"error: {error}", debug)
+        else:
+            _report(f"error: cannot write the output: {error.strerror}", debug)
+        return BAD_USAGE
     except Exception as error:
         problem = f"{type(error).__name__}: {error}"
         _report(

@@ -34,13 +34,14 @@ def command(path: str, overrides: tuple[str, ...], out: Path | None, as_json: bo
     """
     folder = run(Spec.load(path, overrides), out=out)
     results = load(folder)
-    pictures = results.save_plots(folder)
     if as_json:
         for record in summary_records(results):
             click.echo(json.dumps(record))
     else:
         print_summary(results, Console(markup=False, highlight=False))
         click.echo()
+    pictures = results.save_plots(folder)
+    if not as_json:
         for file in (*pictures, folder):
             click.echo(file)
     if (results.trials["status"].isin(["failed", "timed_out"])).any():

@@ -1,5 +1,7 @@
 """What a run tells while it goes on: a bar on a terminal, a line a trial elsewhere. On stderr."""
 
+import contextlib
+import sys
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -39,20 +41,21 @@ class Reporter(Protocol):
 def reporter(num_trials: int) -> Reporter:
     """Return the reporter that fits stderr."""
     console = Console(stderr=True)
-    return Bar(num_trials, console) if console.is_terminal else Lines(num_trials, console)
+    return Bar(num_trials, console) if console.is_terminal else Lines(num_trials)
 
 
 class Lines:
     """One plain line for each trial that ended."""
 
-    def __init__(self, num_trials: int, console: Console) -> None:
+    def __init__(self, num_trials: int) -> None:
         self._total = num_trials
         self._done = 0
-        self._console = console
         self._trial: Trial | None = None
 
     def say(self, message: str) -> None:
-        self._console.print(message, highlight=False, markup=False, soft_wrap=True)
+        # who reads along may leave: that ends no measurement
+        with contextlib.suppress(OSError):
+            print(message, file=sys.stderr, flush=True)
 
     def begin(self, trial: Trial) -> None:
         self._trial = trial

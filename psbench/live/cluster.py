@@ -60,15 +60,19 @@ def cluster(num_cpus: int) -> Iterator[Cluster]:
 
 
 def _start(num_cpus: int, folder: Path) -> None:
-    ray.init(
-        address="local",
-        num_cpus=num_cpus,
-        include_dashboard=False,
-        object_store_memory=_OBJECT_STORE,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-        _temp_dir=str(folder),
-    )
+    try:
+        ray.init(
+            address="local",
+            num_cpus=num_cpus,
+            include_dashboard=False,
+            object_store_memory=_OBJECT_STORE,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            _temp_dir=str(folder),
+        )
+    except Exception as error:  # Ray raises just that where its processes do not come up
+        reason = " ".join(str(error).split())
+        raise PlacementError(f"Ray did not start with {num_cpus} logical CPUs: {reason}") from error
 
 
 def _join(address: str) -> None:

@@ -80,6 +80,8 @@ class LiveEngine:
             yield from attempted.run(self._generation, stop)
         except (PsbenchError, ray.exceptions.RayError) as error:
             self._pool.discard()
+            if stop():
+                raise KeyboardInterrupt from error
             yield attempted.failure(error)
         except BaseException:
             self._pool.discard()

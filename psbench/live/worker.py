@@ -47,7 +47,7 @@ class Worker:
         steps = samples = 0
         for step in count():
             if step == self.cell.warmup:
-                self._clock.start(time.monotonic())
+                self._start_clock()
             times = self._one_step(step)
             steps += 1
             samples += times.samples if step >= self.cell.warmup else 0
@@ -55,11 +55,19 @@ class Worker:
             if ended is not None:
                 status = ended
                 break
+        if steps <= self.cell.warmup:
+            self._start_clock()  # it ended before that: others may wait for it there
         self._clock.stop(time.monotonic())
         for client in self._interpreter.clients:
             client.leave()
         moved = self._interpreter.counters.since(opening)
         return self._report(status, steps, samples, moved)
+
+    def _start_clock(self) -> None:
+        """Begin the timed part on all ranks at once: alone, each would have warmed up by itself."""
+        if not self._strategy.served:
+            self._transport.barrier()
+        self._clock.start(time.monotonic())
 
     def _one_step(self, step: int) -> StepTimes:
         before = self._interpreter.counters.copy()

@@ -53,7 +53,7 @@ def read_json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_bytes())
     except OSError as error:
         raise ResultsError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ResultsError(f"{path} is damaged: {error}; it should hold one JSON object") from error
     if not isinstance(content, dict):
         raise ResultsError(f"{path} is damaged: it should hold one JSON object")

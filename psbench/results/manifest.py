@@ -9,6 +9,21 @@ from psbench.results.files import read_json
 
 SCHEMA_VERSION = 1
 
+_FIELDS = {"created": str, "spec": dict, "repeats": int, "cells": list, "environment": dict}
+_CELL_FIELDS = {
+    "id",
+    "label",
+    "strategy",
+    "workers",
+    "servers",
+    "global_batch",
+    "task",
+    "transport",
+    "engine",
+    "target",
+    "fields",
+}
+
 
 def build_manifest(
     *,
@@ -56,4 +71,10 @@ def read_manifest(run: Path) -> dict[str, Any]:
             f"{path} has schema version {version}, and this psbench reads up to {SCHEMA_VERSION}; "
             "update psbench to read it"
         )
+    for name, kind in _FIELDS.items():
+        if not isinstance(manifest.get(name), kind) or not manifest[name]:
+            raise ResultsError(f"{path} is damaged: it lacks {name}")
+    for cell in manifest["cells"]:
+        if not isinstance(cell, dict) or not cell.keys() >= _CELL_FIELDS:
+            raise ResultsError(f"{path} is damaged: one of its cells is incomplete")
     return manifest

@@ -100,7 +100,7 @@ def _read_stream(path: Path) -> TrialSteps | None:
         raise ResultsError(f"{path} is damaged: it should hold an Arrow stream")
     try:
         reader = pa.ipc.open_stream(content)
-    except (pa.ArrowInvalid, OSError):
+    except (pa.ArrowException, OSError):
         return None
     metadata = reader.schema.metadata or {}
     try:
@@ -122,6 +122,6 @@ def _whole_batches(reader: Any) -> list[pa.RecordBatch]:
         for batch in reader:
             batch.validate()
             batches.append(batch)
-    except (pa.ArrowInvalid, OSError):
+    except (pa.ArrowException, OSError):
         pass  # the rest was never written
     return batches

@@ -12,6 +12,7 @@ from psbench.spec.structure import Frozen
 from psbench.spec.task import PayloadTask, Task
 
 Count = Annotated[int, Field(ge=1)]
+Workers = Annotated[int, Field(ge=1, le=65_536)]
 
 
 class Batch(Frozen):
@@ -53,7 +54,7 @@ class Cell(Frozen):
 
     task: Task
     """what is trained ({model, optimizer}) or moved ({payload})"""
-    workers: Count
+    workers: Workers
     strategy: Strategy
     """how workers agree: a short name or a map"""
     batch: Batch | None = Field(default=None, validate_default=True)

@@ -9,7 +9,7 @@ import pytest
 
 from psbench.analysis import load, summary_records
 from psbench.errors import ResultsError
-from psbench.results import EventRow, RunFolder
+from psbench.results import EventRow, StepStream
 
 
 def _row(summary, position=0):
@@ -226,11 +226,9 @@ def test_load_says_what_there_is_instead(write_run, tmp_path, cell):
         load(tmp_path)
 
 
-def test_events_are_kept(tmp_path):
-    with RunFolder.create(tmp_path, "q", tmp_path / "run") as run:
-        run.write_manifest({"schema_version": 1, "created": "2026", "cells": [], "axes": []})
-        run.append(EventRow(time="2026-01-01T00:00:00+00:00", kind="note", message="hot", repeat=2))
-    events = load(tmp_path / "run").events
+def test_events_are_kept(write_run, cell):
+    row = EventRow(time="2026-01-01T00:00:00+00:00", kind="note", message="hot", repeat=2)
+    events = load(write_run([cell("ring", 2)], [row])).events
     assert events["message"].tolist() == ["hot"]
     assert events["repeat"].tolist() == [2]
 
@@ -244,3 +242,30 @@ def test_analysis_needs_neither_torch_nor_ray():
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
     )
     assert result.stdout.strip() == "[]"
+
+
+def test_a_trial_without_a_single_step_is_a_row_all_the_same(write_run, cell, trial_row):
+    ring = cell("ring", 2)
+    folder = write_run([ring], [trial_row(ring["id"], 0, status="failed", error="no memory")])
+    (folder / "steps").mkdir(exist_ok=True)
+    with StepStream(folder / "steps", ring["id"], 0, 1):
+        pass
+    results = load(folder)
+    assert len(results.steps) == 0
+    assert results.summary()["num_failed"].tolist() == [1]
+
+
+def test_a_bad_neighbour_hides_no_run(write_run, cell, tmp_path):
+    good = write_run([cell("ring", 2)], [])
+    bad = good.parent / "zzz"
+    bad.mkdir()
+    (bad / "manifest.json").write_text("[" * 100_000)
+    assert load(good.parent).path == good
+    with pytest.raises(ResultsError, match="is damaged"):
+        load(bad)
+
+
+def test_a_journal_of_another_run_is_damage(write_run, cell, trial_row):
+    folder = write_run([cell("ring", 2)], [trial_row("f" * 64, 0)])
+    with pytest.raises(ResultsError, match="its journal names cell ffffffffffff"):
+        load(folder)

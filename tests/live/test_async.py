@@ -140,3 +140,22 @@ def test_a_checkpoint_holds_the_parameters_of_its_step(strategy, run_trial):
     for point in keeper.checkpoints:
         ended_there = run_trial(make_cell(strategy, 2, steps=point.step))
         assert torch.equal(point.parameters, ended_there.nodes[0].learner.parameters)
+
+
+@pytest.mark.parametrize("strategy", ["none", "ring"])
+def test_the_timed_part_of_all_ranks_begins_at_once(strategy, run_trial):
+    """Each rank of `none` would else be timed in a span of its own, and their sum be too fast."""
+    cell = make_cell(strategy, 3, steps=30, warmup=10)
+    outcome = run_trial(cell)
+    last_warmup = max(row.end_s for row in outcome.rows if row.step == 9)
+    first_timed = min(row.begin_s for row in outcome.rows if row.step == 10)
+    assert last_warmup <= first_timed
+
+
+def test_a_rank_that_diverges_alone_while_it_warms_up_keeps_nobody_waiting(run_trial):
+    def poison(nodes):
+        nodes[1].learner.parameters.fill_(float("nan"))
+
+    outcome = run_trial(make_cell("none", 3, steps=30, warmup=10), prepare=poison)
+    assert [report.status for report in outcome.reports] == [OK, DIVERGED, OK]
+    assert [report.steps for report in outcome.reports] == [30, 1, 30]

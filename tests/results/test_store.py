@@ -58,7 +58,10 @@ def test_out_is_the_folder_itself(tmp_path):
     with RunFolder.create(tmp_path, "quickstart", out) as run:
         assert run.path == out
         run.write_manifest({"schema_version": 1})
-    assert read_manifest(out) == {"run_id": "mine", "schema_version": 1}
+    written = json.loads((out / "manifest.json").read_text())
+    assert written == {"run_id": "mine", "schema_version": 1}
+    with pytest.raises(ResultsError, match="is damaged: it lacks created"):
+        read_manifest(out)
 
 
 def test_an_empty_folder_is_taken_and_one_with_content_is_refused(tmp_path):
