@@ -38,7 +38,8 @@ def run(spec: Spec, *, root: Path = Path("results"), out: Path | None = None) ->
         reporter(num_trials) as report,
         Interrupt(lambda: report.say("interrupted: saving what is finished")) as stop,
     ):
-        report.say(f"{spec.name}: {num_trials} trials -> {folder.path}")
+        plural = "" if num_trials == 1 else "s"
+        report.say(f"{spec.name}: {num_trials} trial{plural} -> {folder.path}")
         status: RunStatus = "failed"
         entered = False
         try:

@@ -27,14 +27,18 @@ def main(folder: Path, owner: int) -> None:
     spared = {os.getpid(), owner}
     sys.stdin.buffer.read()
     deadline = time.monotonic() + _SECONDS
-    while (left := members(folder) - spared) and time.monotonic() < deadline:
+    calm = 0  # a process that is just ending may still make a file: look again
+    while calm < 3 and time.monotonic() < deadline:
+        left = members(folder) - spared
         for pid in left:
             try:
                 os.kill(pid, signal.SIGKILL)
             except OSError:
                 continue
+        if not left:
+            shutil.rmtree(folder, ignore_errors=True)
+        calm = calm + 1 if not left and not folder.exists() else 0
         time.sleep(0.05)
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def members(folder: Path) -> set[int]:
