@@ -47,14 +47,16 @@ def summary_table(results: Results) -> Table:
 
 
 def print_summary(results: Results, console: Console) -> None:
-    """Print the table and its notes; what is piped or redirected is never cut or wrapped."""
+    """Print the table and its notes at their natural width.
+
+    A terminal that is too narrow wraps whole lines, which reads better than words broken in cells.
+    """
     table = summary_table(results)
-    if not console.is_terminal:
-        wide = console.options.update(width=1000)
-        table.width = Measurement.get(console, wide, table).maximum
-    console.print(table, crop=console.is_terminal)
+    wide = console.options.update(width=1000)
+    table.width = Measurement.get(console, wide, table).maximum
+    console.print(table, crop=False)
     for note in notes(results):
-        console.print(Text(f"* {note}"), soft_wrap=not console.is_terminal)
+        console.print(Text(f"* {note}"), soft_wrap=True)
 
 
 def summary_html(results: Results) -> str:

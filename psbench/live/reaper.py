@@ -28,7 +28,7 @@ def main(folder: Path, owner: int) -> None:
     sys.stdin.buffer.read()
     deadline = time.monotonic() + _SECONDS
     calm = 0  # a process that is just ending may still make a file: look again
-    while calm < 3 and time.monotonic() < deadline:
+    while calm < 5 and time.monotonic() < deadline:
         left = members(folder) - spared
         for pid in left:
             try:
@@ -38,7 +38,7 @@ def main(folder: Path, owner: int) -> None:
         if not left:
             shutil.rmtree(folder, ignore_errors=True)
         calm = calm + 1 if not left and not folder.exists() else 0
-        time.sleep(0.05)
+        time.sleep(0.1)
 
 
 def members(folder: Path) -> set[int]:
