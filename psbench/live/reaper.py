@@ -27,8 +27,9 @@ def main(folder: Path, owner: int) -> None:
     spared = {os.getpid(), owner}
     sys.stdin.buffer.read()
     deadline = time.monotonic() + _SECONDS
-    calm = 0  # a process that is just ending may still make a file: look again
-    while calm < 5 and time.monotonic() < deadline:
+    calm = 0  # what is just starting or ending may be missed, or make a file: look again
+    patience = 5 if Path(f"/proc/{owner}").exists() else 50
+    while calm < patience and time.monotonic() < deadline:
         left = members(folder) - spared
         for pid in left:
             try:
@@ -47,7 +48,7 @@ def members(folder: Path) -> set[int]:
     found = set()
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if mark in (process / "environ").read_bytes().split(b"\0"):
+            if mark in (process / "environ").read_bytes():
                 found.add(int(process.name))
         except OSError:
             continue

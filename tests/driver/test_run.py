@@ -67,7 +67,8 @@ class Command:
         deadline = time.monotonic() + 30
         while self.processes() and time.monotonic() < deadline:
             time.sleep(0.1)
-        return not self.processes()
+        assert self.processes() == {}
+        return True
 
 
 @pytest.fixture
