@@ -48,11 +48,19 @@ def members(folder: Path) -> set[int]:
     found = set()
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if mark in (process / "environ").read_bytes():
+            if mark in (process / "environ").read_bytes() or _is_agent(process, folder):
                 found.add(int(process.name))
         except OSError:
             continue
     return found
+
+
+def _is_agent(process: Path, folder: Path) -> bool:
+    """Say whether it is one of Ray's processes with a log in `folder`: their titles may overwrite
+    their environment."""
+    if not (process / "cmdline").read_bytes().startswith(b"ray::"):
+        return False
+    return any(os.readlink(fd).startswith(f"{folder}/") for fd in (process / "fd").iterdir())
 
 
 if __name__ == "__main__":
