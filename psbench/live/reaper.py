@@ -1,8 +1,8 @@
 """Cleans up after an embedded Ray, however the run's process ended: `reaper.py FOLDER PID`.
 
 Runs as a process of its own, with stdin a pipe that closes with the run's process, PID. Then it
-ends what carries FOLDER in its environment (Ray's agents outlive a driver that was killed) and
-removes it.
+ends Ray's processes (its agents outlive a driver that was killed) and removes FOLDER. A file open
+in FOLDER alone makes nobody one of them: people may be reading its logs.
 """
 
 import os
@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 MARK = "PSBENCH_RAY_FOLDER"
-"""The environment variable by which all processes of an embedded Ray are known."""
+"""The environment variable by which the processes of an embedded Ray are known."""
 
 _SECONDS = 20.0
 
@@ -56,8 +56,11 @@ def members(folder: Path) -> set[int]:
 
 
 def _is_agent(process: Path, folder: Path) -> bool:
-    """Say whether it is one of Ray's processes with a log in `folder`: their titles may overwrite
-    their environment."""
+    """Say whether it is one of Ray's processes with a title, and has a log in `folder` open.
+
+    Its mark may be gone: a title is written over the beginning of the environment, hundreds of
+    bytes of it, and Ray starts its agents with the variables in any order.
+    """
     if not (process / "cmdline").read_bytes().startswith(b"ray::"):
         return False
     return any(os.readlink(fd).startswith(f"{folder}/") for fd in (process / "fd").iterdir())
