@@ -1,4 +1,4 @@
-"""Sizes and durations as people write them: "25 MiB", "50 us"."""
+"""Sizes, durations and numbers of things as people write them: "25 MiB", "50 us", "1 cell"."""
 
 import math
 import re
@@ -55,6 +55,11 @@ def _scaled(value: float, units: tuple[str, ...], *, base: int) -> str:
         unit, shown = larger, round(value, _decimals(value))
         decimals = _decimals(shown)
     return f"{shown:.{decimals}f} {unit}"
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number of things: "1 worker", "4 workers"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _decimals(value: float) -> int:

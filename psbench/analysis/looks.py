@@ -3,6 +3,7 @@
 from typing import Any
 
 from psbench.analysis.frames import cell_columns, variant_axes
+from psbench.units import count
 
 _STRATEGIES = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#7F7F7F",
@@ -30,8 +31,7 @@ def variants(manifest: dict[str, Any]) -> dict[str, str]:
     """Return, for each cell id, what it is besides its strategy: "4 workers, lr 0.1"."""
     names = {}
     for cell_id, columns in cell_columns(manifest).items():
-        workers = columns["workers"]
-        parts = [f"{workers} worker{'' if workers == 1 else 's'}"]
+        parts = [count(columns["workers"], "worker")]
         parts += [f"{axis.rpartition('.')[2]} {columns[axis]}" for axis in variant_axes(manifest)]
         names[cell_id] = ", ".join(parts)
     return names

@@ -6,6 +6,7 @@ import numpy as np
 
 from psbench.analysis.measures import synchronisation
 from psbench.analysis.results import Results
+from psbench.units import count
 
 _FEW_REPEATS = 3
 
@@ -58,8 +59,7 @@ def _comparability(results: Results) -> Iterator[str]:
     trials = results.trials
     repeats = results.manifest["repeats"]
     if repeats < _FEW_REPEATS:
-        plural = "" if repeats == 1 else "s"
-        few = f"{repeats} repeat{plural}"
+        few = count(repeats, "repeat")
         yield f"{few}: too few to tell a difference from noise; ask for 3 or more"
     cores = results.manifest["environment"]["cores"]["available"]
     host = results.manifest["environment"]["host"]  # the one whose cores are known

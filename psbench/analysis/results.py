@@ -22,6 +22,7 @@ from psbench.results import (
     read_status,
     read_steps,
 )
+from psbench.units import count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -106,7 +107,7 @@ class Results:
         ok = {(row.cell_id, row.repeat) for row in self.journal.trials if row.status == "ok"}
         parts = [
             str(self.path),
-            f"{num_cells} cell{'' if num_cells == 1 else 's'}",
+            count(num_cells, "cell"),
             f"{len(ok)} of {num_trials} trials ok",
             self.status or "not finished",
         ]

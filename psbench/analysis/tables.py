@@ -18,7 +18,7 @@ from psbench.analysis.frames import variant_axes
 from psbench.analysis.notes import notes
 from psbench.analysis.results import Results
 from psbench.analysis.summary import PARTS
-from psbench.units import format_bytes
+from psbench.units import count, format_bytes
 
 _DURATIONS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
 _ABSENT = "-"
@@ -98,9 +98,8 @@ def summary_records(results: Results) -> list[dict[str, Any]]:
 
 def _title(results: Results) -> str:
     repeats = results.manifest["repeats"]
-    plural = "" if repeats == 1 else "s"
     name = results.manifest["spec"].get("name", results.path.name)
-    return f"{name}: medians over {repeats} repeat{plural}, warm-up left out"
+    return f"{name}: medians over {count(repeats, 'repeat')}, warm-up left out"
 
 
 def _columns(results: Results) -> list[_Column]:

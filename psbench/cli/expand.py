@@ -6,16 +6,16 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from psbench.cli.options import overrides_option
 from psbench.spec import Cell, Spec, cell_fields, cell_id, strategy_label, varying_fields
+from psbench.units import count
 
 _UNCUT = 10_000  # columns: a narrow terminal wraps a line itself, where rich would cut ids apart
 
 
 @click.command("expand")
 @click.argument("path", metavar="SPEC")
-@click.option(
-    "overrides", "--set", multiple=True, metavar="a.b=v", help="Set a field; may be repeated."
-)
+@overrides_option
 @click.option("as_json", "--json", is_flag=True, help="Print one JSON object a cell.")
 def command(path: str, overrides: tuple[str, ...], as_json: bool) -> None:
     """Show the cells of SPEC, running nothing.
@@ -69,13 +69,9 @@ def _text(value: object) -> str:
 
 def _summary(spec: Spec) -> str:
     cells = spec.cells()
-    cpus = max(cell.workers + cell.servers for cell in cells)
+    cpus = max(cell.processes for cell in cells)
     trials = len(cells) * spec.repeats
     return (
-        f"{_count(len(cells), 'cell')} x {_count(spec.repeats, 'repeat')}"
-        f" = {_count(trials, 'trial')}; {_count(cpus, 'logical CPU')} needed (workers + servers)"
+        f"{count(len(cells), 'cell')} x {count(spec.repeats, 'repeat')}"
+        f" = {count(trials, 'trial')}; {count(cpus, 'logical CPU')} needed (workers + servers)"
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

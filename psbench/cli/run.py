@@ -7,6 +7,7 @@ import click
 from rich.console import Console
 
 from psbench.analysis import load, print_summary, summary_records
+from psbench.cli.options import overrides_option
 from psbench.driver import run
 from psbench.spec import Spec
 
@@ -15,9 +16,7 @@ TRIAL_FAILED = 4
 
 @click.command("run")
 @click.argument("path", metavar="SPEC")
-@click.option(
-    "overrides", "--set", multiple=True, metavar="a.b=v", help="Set a field; may be repeated."
-)
+@overrides_option
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),

@@ -19,6 +19,7 @@ from psbench.results import (
     environment,
 )
 from psbench.spec import Cell, Spec, Trial, cell_id, varying_fields
+from psbench.units import count
 
 FIRST_ATTEMPT = 1
 
@@ -38,8 +39,7 @@ def run(spec: Spec, *, root: Path = Path("results"), out: Path | None = None) ->
         reporter(num_trials) as report,
         Interrupt(lambda: report.say("interrupted: saving what is finished")) as stop,
     ):
-        plural = "" if num_trials == 1 else "s"
-        report.say(f"{spec.name}: {num_trials} trial{plural} -> {folder.path}")
+        report.say(f"{spec.name}: {count(num_trials, 'trial')} -> {folder.path}")
         status: RunStatus = "failed"
         entered = False
         try:

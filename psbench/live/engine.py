@@ -34,7 +34,7 @@ class LiveEngine:
     threads = THREADS
 
     def __init__(self, cells: Sequence[Cell]) -> None:
-        self._cpus = max(cell.workers + cell.servers for cell in cells)
+        self._cpus = max(cell.processes for cell in cells)
         self._generation = secrets.randbits(40)
         self._stack = contextlib.ExitStack()
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
 import torch
+from torch import Tensor
 
 from psbench.errors import Mismatch
 from psbench.live.transports import Channel
@@ -45,6 +46,11 @@ class Header:
     def numbers(self) -> list[int]:
         """Return the header as integers."""
         return [self.generation, self.step, dtype_code(self.dtype), self.numel]
+
+    @staticmethod
+    def describing(vector: Tensor, *, generation: int, step: int) -> "Header":
+        """Return the header of a message that carries `vector`."""
+        return Header(generation=generation, step=step, dtype=vector.dtype, numel=len(vector))
 
     @staticmethod
     def of(numbers: list[int]) -> "Header":

@@ -103,9 +103,6 @@ class Interpreter:
         """Sum a bucket of the gradients over all ranks."""
         bucket = command.bucket
         vector = self._learner.gradients[bucket.start : bucket.stop]
-        header = Header(
-            generation=self._generation, step=step, dtype=vector.dtype, numel=len(vector)
-        )
         if command.schedule is None:
             self._transport.native_all_reduce(vector, self._world)
             self.counters.hide()
@@ -114,6 +111,7 @@ class Interpreter:
             self._collectives[bucket] = Collective(
                 command.schedule, rank=self._transport.rank, numel=len(vector)
             )
+        header = Header.describing(vector, generation=self._generation, step=step)
         self._collectives[bucket].run(vector, self._channel, header, self.counters)
 
     def _client(self, shard: Span) -> ParameterClient:

@@ -6,6 +6,7 @@ does the server post buffers for its pushes. Every push is answered, once its se
 
 from dataclasses import astuple, dataclass, fields
 from enum import IntEnum
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -74,6 +75,9 @@ class Answer:
         return Header.of([self.generation, self.seq, self.dtype, self.numel])
 
 
+Said = TypeVar("Said", Request, Answer)
+
+
 def pack(message: Request | Answer) -> Tensor:
     """Return a message as an int64 vector."""
     return torch.tensor(astuple(message), dtype=torch.int64)
@@ -84,13 +88,7 @@ def blank(kind: type[Request] | type[Answer]) -> Tensor:
     return torch.empty(len(fields(kind)), dtype=torch.int64)
 
 
-def unpack_request(numbers: Tensor) -> Request:
-    """Return the request that a vector holds."""
-    names = (field.name for field in fields(Request))
-    return Request(**dict(zip(names, numbers.tolist(), strict=True)))
-
-
-def unpack_answer(numbers: Tensor) -> Answer:
-    """Return the answer that a vector holds."""
-    names = (field.name for field in fields(Answer))
-    return Answer(**dict(zip(names, numbers.tolist(), strict=True)))
+def unpack(kind: type[Said], numbers: Tensor) -> Said:
+    """Return the message of that kind that a vector holds."""
+    names = (field.name for field in fields(kind))
+    return kind(**dict(zip(names, numbers.tolist(), strict=True)))

@@ -17,7 +17,7 @@ from psbench.live.messages import (
     Request,
     blank,
     pack,
-    unpack_answer,
+    unpack,
 )
 from psbench.live.transports import Transport, Work
 
@@ -101,7 +101,7 @@ class ParameterClient:
         sent_s = time.monotonic()
         buffer = blank(Answer)
         self._headers.exchange([], [(self._server, buffer)]).synchronize()
-        answer = unpack_answer(buffer)
+        answer = unpack(Answer, buffer)
         seq = self.pushes_sent - 1
         answer.header.check(self._header(seq), self._name)
         receives = [(self._server, as_bytes(self._parameters))] if len(self._parameters) else []
@@ -129,12 +129,7 @@ class ParameterClient:
         return Asked(client=self, kind=kind, sent=work)
 
     def _header(self, step: int) -> Header:
-        return Header(
-            generation=self._generation,
-            step=step,
-            dtype=self._parameters.dtype,
-            numel=len(self._parameters),
-        )
+        return Header.describing(self._parameters, generation=self._generation, step=step)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from psbench.live.messages import (
     Request,
     blank,
     pack,
-    unpack_request,
+    unpack,
 )
 from psbench.live.outbox import Outbox
 from psbench.live.served_trial import ServedTrial
@@ -99,7 +99,7 @@ class Server:
     def _one_request(self) -> None:
         buffer = blank(Request)
         worker = self._headers.recv_any(buffer)
-        request = unpack_request(buffer)
+        request = unpack(Request, buffer)
         self._check(request, worker)
         self._outbox.confirm(worker)
         decisions = self._decide(worker, request)
@@ -172,12 +172,7 @@ class Server:
             self._arriving[worker] = self._payloads.exchange([], receives)
 
     def _header(self, step: int) -> Header:
-        return Header(
-            generation=self._generation,
-            step=step,
-            dtype=self.parameters.dtype,
-            numel=len(self.parameters),
-        )
+        return Header.describing(self.parameters, generation=self._generation, step=step)
 
     def _check(self, request: Request, worker: int) -> None:
         request.header.check(self._header(request.seq), f"rank {worker}")  # seq: the core

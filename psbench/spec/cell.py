@@ -10,6 +10,7 @@ from psbench.spec.names import Engine, Transport
 from psbench.spec.strategy import ParameterServer, Strategy, strategy_label
 from psbench.spec.structure import Frozen
 from psbench.spec.task import PayloadTask, Task
+from psbench.units import count
 
 Count = Annotated[int, Field(ge=1)]
 Workers = Annotated[int, Field(ge=1, le=65_536)]
@@ -120,10 +121,14 @@ class Cell(Frozen):
         return 1 if isinstance(self.strategy, ParameterServer) else 0
 
     @property
+    def processes(self) -> int:
+        """Workers and servers together; each takes a logical CPU."""
+        return self.workers + self.servers
+
+    @property
     def label(self) -> str:
         """The strategy and the number of workers, for people: "ring, 4 workers"."""
-        plural = "" if self.workers == 1 else "s"
-        return f"{strategy_label(self.strategy)}, {self.workers} worker{plural}"
+        return f"{strategy_label(self.strategy)}, {count(self.workers, 'worker')}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,9 @@ from typing import Any, NoReturn
 import yaml
 
 from psbench.errors import SpecError
+from psbench.spec.document import MAX_DEPTH
 from psbench.spec.messages import FieldPath, show
 
-MAX_DEPTH = 50
 MAX_NODES = 100_000
 
 Marks = dict[FieldPath, str]

@@ -17,8 +17,7 @@ from psbench.live.messages import (
     Request,
     blank,
     pack,
-    unpack_answer,
-    unpack_request,
+    unpack,
 )
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64, torch.uint8]
@@ -32,17 +31,17 @@ def messages(kind):
 
 @given(request=messages(Request), answer=messages(Answer))
 def test_any_numbers_survive(request, answer):
-    for message, unpack in ((request, unpack_request), (answer, unpack_answer)):
+    for kind, message in ((Request, request), (Answer, answer)):
         received = blank(type(message))
         assert (received.shape, received.dtype) == (pack(message).shape, torch.int64)
         received.copy_(pack(message))
-        assert unpack(received) == message
+        assert unpack(kind, received) == message
 
 
 def test_names_travel_as_numbers():
     request = Request(generation=1, seq=2, dtype=0, numel=3, kind=Kind.LEAVE, pulled_version=-1)
     assert pack(request).tolist() == [1, 2, 0, 3, 2, -1]
-    assert Kind(unpack_request(pack(request)).kind) is Kind.LEAVE
+    assert Kind(unpack(Request, pack(request)).kind) is Kind.LEAVE
     assert [End(number) for number in (0, 1, 2)] == [End.GO_ON, End.FINISHED, End.DIVERGED]
 
 

@@ -1,0 +1,7 @@
+"""Options that several commands take."""
+
+import click
+
+overrides_option = click.option(
+    "overrides", "--set", multiple=True, metavar="a.b=v", help="Set a field; may be repeated."
+)
