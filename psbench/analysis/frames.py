@@ -27,7 +27,15 @@ CELL_COLUMNS = (
     "engine",
     "transport",
 )
-_PER_NODE = ("bytes_sent", "bytes_received", "messages_sent", "messages_received", "node_hosts")
+_PER_NODE = (
+    "bytes_sent",
+    "bytes_received",
+    "messages_sent",
+    "messages_received",
+    "node_hosts",
+    "peak_memory_bytes",
+    "pinned_cores",
+)
 _DERIVED = ("step_s", "sync_s", "wait_s", "comm_s")
 _MEASURES = (
     "samples_per_s",

@@ -6,7 +6,7 @@ as NaN.
 
 import math
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any, get_args
 
 from psbench.results.rows import EvalRow, EventRow, JournalRow, TrialRow, TrialStatus
@@ -33,8 +33,9 @@ def encode_row(row: JournalRow) -> dict[str, Any]:
 def decode_row(encoded: dict[str, Any]) -> JournalRow | None:
     """Return the row that `encoded` holds, or None if its type is not one we know.
 
-    A field that we do not know is passed over: it is a later version's. Raises ValueError for a
-    field that is missing or of the wrong type.
+    A field that we do not know is passed over: it is a later version's. One that is missing, because
+    an earlier version did not know it, takes its default. Raises ValueError for a field that has
+    none, or is of the wrong type.
     """
     row_type = ROW_TYPES.get(encoded.get("type", ""))
     if row_type is None:
@@ -42,6 +43,8 @@ def decode_row(encoded: dict[str, Any]) -> JournalRow | None:
     values: dict[str, Any] = {}
     for field in fields(row_type):
         if field.name not in encoded:
+            if field.default is not MISSING:
+                continue
             raise ValueError(f"{encoded['type']} row without {field.name!r}")
         value = encoded[field.name]
         try:

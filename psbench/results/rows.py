@@ -92,6 +92,10 @@ class TrialRow:
     """Whether all nodes read one kernel's monotonic clock, so that readings may be subtracted."""
     threads: int
     """Compute threads of each node."""
+    peak_memory_bytes: tuple[int, ...] = ()
+    """The most memory each node held at once during the trial; empty where it was not measured."""
+    pinned_cores: tuple[str, ...] = ()
+    """The cores each node was held to, such as "0" or "2,3"; "" for a node that was not."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -192,3 +192,13 @@ def test_a_full_disk_leaves_no_torn_line(tmp_path, monkeypatch):
 
 def test_a_run_without_a_journal_has_no_rows(tmp_path):
     assert read_journal(tmp_path).trials == ()
+
+
+def test_a_row_of_an_earlier_version_takes_defaults_for_what_came_later(tmp_path):
+    folder = tmp_path / "journal"
+    folder.mkdir()
+    encoded = encode_row(TRIAL)
+    del encoded["peak_memory_bytes"], encoded["pinned_cores"]
+    (folder / "0001.jsonl").write_text(json.dumps(encoded) + "\n")
+    (row,) = read_journal(tmp_path).trials
+    assert (row.peak_memory_bytes, row.pinned_cores) == ((), ())
