@@ -33,9 +33,8 @@ def encode_row(row: JournalRow) -> dict[str, Any]:
 def decode_row(encoded: dict[str, Any]) -> JournalRow | None:
     """Return the row that `encoded` holds, or None if its type is not one we know.
 
-    A field that we do not know is passed over: it is a later version's. One that is missing, because
-    an earlier version did not know it, takes its default. Raises ValueError for a field that has
-    none, or is of the wrong type.
+    A field that we do not know is passed over: it is a later version's. One that an earlier version
+    did not write takes its default. Raises ValueError where it has none, and for a wrong type.
     """
     row_type = ROW_TYPES.get(encoded.get("type", ""))
     if row_type is None:
