@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 
 _QUANTITY = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµ]*)\s*")
@@ -28,6 +29,26 @@ def parse_bytes(text: str) -> int:
     if nbytes != int(nbytes):
         raise ValueError(f"{text!r} is not a whole number of bytes")
     return int(nbytes)
+
+
+SECONDS = {
+    "ns": Decimal("1e-9"), "us": Decimal("1e-6"), "µs": Decimal("1e-6"), "ms": Decimal("1e-3"),
+    "s": Decimal(1), "min": Decimal(60), "h": Decimal(3600),
+}  # fmt: skip
+
+
+def parse_seconds(text: str) -> float:
+    """Return the seconds that `text` ("20 ms", "50 us", "10 min") names.
+
+    Raises ValueError, with what would be right, for a missing or unknown unit, a negative time or
+    one that is not finite.
+    """
+    value, unit = _split(text, SECONDS, example="20 ms")
+    if not math.isfinite(float(value) * 3600):
+        raise ValueError(f"{text!r} is not finite")
+    if value < 0:
+        raise ValueError(f"a time cannot be negative: {text!r}")
+    return float(value * SECONDS[unit])
 
 
 def format_bytes(nbytes: float) -> str:
@@ -67,7 +88,7 @@ def _decimals(value: float) -> int:
     return max(0, 2 - math.floor(math.log10(abs(value))))
 
 
-def _split(text: str, units: dict[str, int], example: str) -> tuple[Decimal, str]:
+def _split(text: str, units: Mapping[str, int | Decimal], example: str) -> tuple[Decimal, str]:
     match = _QUANTITY.fullmatch(text)
     if match is None:
         raise ValueError(f"cannot read {text!r}; write a number and a unit, such as {example!r}")

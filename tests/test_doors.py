@@ -29,7 +29,7 @@ def test_what_a_spec_may_name_is_what_its_room_knows(names, known):
     assert sorted(names) == sorted(known)
 
 
-@pytest.mark.parametrize("room", ["schedules", "parameter_server", "strategies"])
+@pytest.mark.parametrize("room", ["schedules", "parameter_server", "strategies", "network"])
 def test_a_pure_room_imports_numpy_alone(room):
     code = f"""
 import sys

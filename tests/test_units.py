@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from psbench.units import BYTES, format_bytes, format_seconds, parse_bytes
+from psbench.units import BYTES, format_bytes, format_seconds, parse_bytes, parse_seconds
 
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
@@ -139,3 +139,35 @@ def test_a_size_as_written_is_the_size(nbytes):
 @given(st.floats(-1e6, 1e6))
 def test_a_duration_as_written_is_the_duration(seconds):
     assert is_close_and_short(format_seconds(seconds), seconds, SECONDS, base=1000)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("20 ms", 0.02),
+        ("50 us", 5e-5),
+        ("50 µs", 5e-5),
+        ("10 min", 600.0),
+        ("1.5h", 5400.0),
+        ("0 s", 0.0),
+        ("3 ns", 3e-9),
+    ],
+)
+def test_times_are_read_exactly(text, seconds):
+    assert parse_seconds(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("20", "a unit is missing in '20'; write it as in '20 ms'"),
+        ("3 m", "unknown unit 'm' in '3 m'.*units: ns, us"),
+        ("-1 s", "a time cannot be negative"),
+        ("1e400 s", "not finite"),
+        ("1e999999 h", "not finite"),
+        ("soon", "cannot read 'soon'"),
+    ],
+)
+def test_times_that_are_none(text, problem):
+    with pytest.raises(ValueError, match=problem):
+        parse_seconds(text)

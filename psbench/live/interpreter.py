@@ -10,6 +10,7 @@ from psbench.live.headers import Header
 from psbench.live.messages import End
 from psbench.live.parameter_client import Asked, Exchange, ParameterClient
 from psbench.live.transports import Transport
+from psbench.network import ComputeTime
 from psbench.strategies import AllReduce, Apply, Command, Compute, Pull, Push, Span, Step, Wait
 from psbench.training import Learner
 
@@ -38,8 +39,17 @@ class StepTimes:
 class Interpreter:
     """One rank's hands: the learner, the transport, and the clients of the servers."""
 
-    def __init__(self, learner: Learner, transport: Transport, *, world: int, generation: int):
+    def __init__(
+        self,
+        learner: Learner,
+        transport: Transport,
+        *,
+        world: int,
+        generation: int,
+        compute_time: ComputeTime | None = None,
+    ) -> None:
         self._learner = learner
+        self._compute_time = compute_time
         self._transport = transport
         self._world = world
         self._generation = generation
@@ -68,8 +78,11 @@ class Interpreter:
     def _carry_out(self, command: Command, step: int, times: StepTimes) -> object:
         started = time.monotonic()
         match command:
-            case Compute(share=share):
-                times.samples = self._learner.compute(step, share=share)
+            case Compute():
+                times.samples += self._learner.compute(
+                    step, reduce=command.reduce, part=command.part, parts=command.parts
+                )
+                self._pad(step, started, command.parts)
                 times.compute_s += time.monotonic() - started
             case Apply():
                 self._learner.apply()
@@ -81,6 +94,12 @@ class Interpreter:
                     times.enter_s = started
                 return self._start(command, step)
         return None
+
+    def _pad(self, step: int, started: float, parts: int) -> None:
+        """Sleep what is left of the time that the spec says a part of computing takes."""
+        if self._compute_time is not None:
+            seconds = self._compute_time.draw(self._transport.rank, step) / parts
+            time.sleep(max(0.0, started + seconds - time.monotonic()))
 
     def _start(self, command: AllReduce | Push | Pull, step: int) -> object:
         match command:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from psbench.live.counters import Counters
+from psbench.network import ComputeTime, Slowness
 from psbench.results import StepRow, TrialStatus
 from psbench.spec import Trial
 from psbench.strategies import STRATEGIES, Strategy
@@ -25,9 +26,26 @@ class Job:
         """Build the trial's strategy for flat vectors of `numel` elements."""
         cell = self.trial.cell
         options = cell.strategy.model_dump(exclude={"kind"})
+        options |= {"accumulate": cell.accumulate, "reduce": cell.reduce}
         if cell.servers:
             options["servers"] = cell.servers
         return STRATEGIES[cell.strategy.kind](world=cell.workers, numel=numel, **options)
+
+    def compute_time(self) -> ComputeTime | None:
+        """Return how long computing is to take; None where it takes as long as it does."""
+        compute = self.trial.cell.compute
+        if compute is None:
+            return None
+        return ComputeTime(
+            seconds=compute.seconds,
+            jitter=compute.jitter,
+            slow=tuple(
+                Slowness(rank=slow.rank, factor=slow.factor, probability=slow.probability)
+                for slow in compute.slow
+            ),
+            seed=self.trial.seed,
+            repeat=self.trial.repeat,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,11 @@ class Worker:
         self.checkpoints: list[Checkpoint] = []
         self._strategy = job.strategy(self.learner.gradients.numel())
         self._interpreter = Interpreter(
-            self.learner, transport, world=self.cell.workers, generation=job.generation
+            self.learner,
+            transport,
+            world=self.cell.workers,
+            generation=job.generation,
+            compute_time=job.compute_time(),
         )
         self._transport = transport
         self._log = log

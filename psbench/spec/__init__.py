@@ -5,6 +5,8 @@ repeat of a cell. Whatever is wrong with a spec raises a one-line `psbench.error
 """
 
 from psbench.spec.cell import Batch, Cell, Target, Trial
+from psbench.spec.cluster import Cluster
+from psbench.spec.compute import Compute, Slow
 from psbench.spec.fields import cell_fields, varying_fields
 from psbench.spec.identity import cell_id
 from psbench.spec.json_schema import spec_schema
@@ -17,16 +19,19 @@ from psbench.spec.names import (
     OPTIMIZERS,
     STRATEGIES,
     TRANSPORTS,
+    Reduce,
 )
 from psbench.spec.spec import Spec
 from psbench.spec.strategy import (
     SHORTHANDS,
     AllReduce,
+    Bare,
     Native,
     NoSync,
     ParameterServer,
     Strategy,
     strategy_label,
+    sums_over_ranks,
 )
 from psbench.spec.task import Adam, ModelTask, Optimizer, PayloadTask, Sgd, Task
 
@@ -42,15 +47,20 @@ __all__ = [
     "TRANSPORTS",
     "Adam",
     "AllReduce",
+    "Bare",
     "Batch",
     "Cell",
+    "Cluster",
+    "Compute",
     "ModelTask",
     "Native",
     "NoSync",
     "Optimizer",
     "ParameterServer",
     "PayloadTask",
+    "Reduce",
     "Sgd",
+    "Slow",
     "Spec",
     "Strategy",
     "Target",
@@ -60,5 +70,6 @@ __all__ = [
     "cell_id",
     "spec_schema",
     "strategy_label",
+    "sums_over_ranks",
     "varying_fields",
 ]

@@ -5,14 +5,18 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from psbench.spec.cluster import Cluster
+from psbench.spec.compute import Compute
 from psbench.spec.messages import MISSING, conflict, wrong
-from psbench.spec.names import Engine, Transport
-from psbench.spec.strategy import ParameterServer, Strategy, strategy_label
+from psbench.spec.names import Engine, LrScaling, Reduce, Transport
+from psbench.spec.quantities import Duration
+from psbench.spec.strategy import Bare, ParameterServer, Strategy, strategy_label, sums_over_ranks
 from psbench.spec.structure import Frozen
-from psbench.spec.task import PayloadTask, Task
+from psbench.spec.task import Optimizer, PayloadTask, Task
 from psbench.units import count
 
 Count = Annotated[int, Field(ge=1)]
+_NOT_IN_A_PLAIN_LOOP = ("accumulate", "compute", "eval_every")
 Workers = Annotated[int, Field(ge=1, le=65_536)]
 
 
@@ -60,6 +64,20 @@ class Cell(Frozen):
     """how workers agree: a short name or a map"""
     batch: Batch | None = Field(default=None, validate_default=True)
     """samples of one step; needed by a model, refused for a payload"""
+    accumulate: Count = 1
+    """micro-batches in which a rank computes its samples of a step, before it communicates once"""
+    reduce: Reduce = "mean"
+    """mean: over the batch; sum: of the ranks' own means, to show what it does"""
+    lr_scaling: LrScaling = "none"
+    """how lr grows with the workers whose samples an update rests on"""
+    compute: Compute | None = None
+    """how long computing a step takes; null: as long as it does"""
+    cluster: Cluster | None = None
+    """which processes share a host; null: as Ray places them"""
+    pin: bool = True
+    """hold each process to CPUs of its own, where a host has enough"""
+    timeout: Duration | None = None
+    """the longest a trial may take, with its unit; null: no limit"""
     steps: Count
     """steps of a trial, warm-up included"""
     warmup: Annotated[int, Field(ge=0)] = 0
@@ -70,6 +88,28 @@ class Cell(Frozen):
     engine: Engine = "live"
     transport: Transport = "auto"
     """what carries bytes between processes"""
+
+    @field_validator("strategy")
+    @classmethod
+    def _bare_is_one_process_that_learns(cls, strategy: Strategy, info: ValidationInfo) -> Any:
+        if isinstance(strategy, Bare):
+            if info.data.get("workers", 1) != 1:
+                raise conflict(f"bare is one process, not {info.data['workers']} workers")
+            if isinstance(info.data.get("task"), PayloadTask):
+                raise conflict("bare trains a model, and a payload task has none")
+        return strategy
+
+    @field_validator("accumulate", "reduce", "lr_scaling", "compute", "eval_every", "target")
+    @classmethod
+    def _has_a_meaning(cls, value: Any, info: ValidationInfo) -> Any:
+        name = str(info.field_name)
+        if value == cls.model_fields[name].default:
+            return value
+        if isinstance(info.data.get("task"), PayloadTask) and name != "compute":
+            raise conflict("a payload task learns nothing; leave it out")
+        if isinstance(info.data.get("strategy"), Bare) and name in _NOT_IN_A_PLAIN_LOOP:
+            raise conflict("bare is a plain PyTorch loop and knows no such thing; leave it out")
+        return value
 
     @field_validator("batch")
     @classmethod
@@ -90,6 +130,55 @@ class Cell(Frozen):
             )
         return batch
 
+    @field_validator("accumulate")
+    @classmethod
+    def _samples_for_each_part(cls, accumulate: int, info: ValidationInfo) -> int:
+        batch, workers = info.data.get("batch"), info.data.get("workers")
+        if batch and workers:
+            fewest = batch.per_worker or batch.global_ // workers
+            if accumulate > fewest:
+                raise conflict(f"cannot cut {count(fewest, 'sample')} of a rank into {accumulate}")
+        return accumulate
+
+    @field_validator("reduce")
+    @classmethod
+    def _something_to_sum(cls, reduce: Reduce, info: ValidationInfo) -> Reduce:
+        strategy = info.data.get("strategy")
+        if reduce == "sum" and strategy and not sums_over_ranks(strategy):
+            raise conflict(f"{strategy_label(strategy)} sums no gradients of several ranks")
+        return reduce
+
+    @field_validator("lr_scaling")
+    @classmethod
+    def _batch_grows(cls, scaling: LrScaling, info: ValidationInfo) -> LrScaling:
+        batch = info.data.get("batch")
+        if scaling != "none" and batch and batch.global_:
+            raise conflict("batch.global does not grow with the workers; write batch.per_worker")
+        return scaling
+
+    @field_validator("compute")
+    @classmethod
+    def _slow_ranks_exist(cls, compute: Compute | None, info: ValidationInfo) -> Compute | None:
+        workers: int = info.data.get("workers", 0)
+        for slow in compute.slow if compute and workers else ():
+            if slow.rank >= workers:
+                raise conflict(f"slow: no rank {slow.rank} among {count(workers, 'worker')}")
+        return compute
+
+    @field_validator("cluster")
+    @classmethod
+    def _hosts_hold_the_workers(cls, cluster: Cluster | None, info: ValidationInfo) -> Any:
+        workers = info.data.get("workers")
+        if cluster and cluster.hosts and workers:
+            per_host = cluster.ranks_per_host or -(-workers // cluster.hosts)
+            used = -(-workers // per_host)
+            if used != cluster.hosts:
+                raise conflict(
+                    f"{count(workers, 'worker')}, {per_host} a host, are on {count(used, 'host')}"
+                    f" and not on {cluster.hosts}"
+                )
+        return cluster
+
     @field_validator("warmup")
     @classmethod
     def _steps_remain(cls, warmup: int, info: ValidationInfo) -> int:
@@ -97,13 +186,6 @@ class Cell(Frozen):
         if steps and warmup >= steps:
             raise conflict(f"must be less than steps ({steps}), got {warmup}")
         return warmup
-
-    @field_validator("eval_every", "target")
-    @classmethod
-    def _something_to_evaluate(cls, value: Any, info: ValidationInfo) -> Any:
-        if value is not None and isinstance(info.data.get("task"), PayloadTask):
-            raise conflict("a payload task has nothing to evaluate; leave it out")
-        return value
 
     @property
     def global_batch(self) -> int:
@@ -122,8 +204,42 @@ class Cell(Frozen):
 
     @property
     def processes(self) -> int:
-        """Workers and servers together; each takes a logical CPU."""
+        """Workers and servers together."""
         return self.workers + self.servers
+
+    @property
+    def cpus_per_process(self) -> int:
+        """CPUs reserved for each worker and server; also its compute threads."""
+        return self.cluster.cpus_per_worker if self.cluster else 1
+
+    @property
+    def cpus(self) -> int:
+        """CPUs that all processes take together."""
+        return self.processes * self.cpus_per_process
+
+    @property
+    def ranks_per_host(self) -> int | None:
+        """Workers on each logical host but perhaps the last; None where no hosts are asked for."""
+        if self.cluster is None:
+            return None
+        if self.cluster.ranks_per_host or self.cluster.hosts is None:
+            return self.cluster.ranks_per_host
+        return -(-self.workers // self.cluster.hosts)
+
+    @property
+    def optimizer(self) -> Optimizer | None:
+        """The task's optimiser at the learning rate of this many workers; None for a payload.
+
+        `lr` is meant for updates that rest on one worker's samples. Where ranks sum, those of an
+        update are `workers` times as many: linear scaling (Goyal et al. 2017) multiplies by that,
+        sqrt by its root. Elsewhere an update rests on one worker's samples, whatever the workers.
+        """
+        if isinstance(self.task, PayloadTask):
+            return None
+        grown = self.workers if sums_over_ranks(self.strategy) else 1
+        factor = {"none": 1.0, "linear": float(grown), "sqrt": grown**0.5}[self.lr_scaling]
+        optimizer = self.task.optimizer
+        return optimizer.model_copy(update={"lr": optimizer.lr * factor})
 
     @property
     def label(self) -> str:

@@ -1,6 +1,6 @@
 """Turn what pydantic reports into one line for the user."""
 
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -13,6 +13,7 @@ _EXPECTED = {
     "float_type": "a number",
     "string_type": "text",
     "string_unicode": "valid Unicode text",
+    "bool_type": "true or false",
     "dict_type": "a map",
     "model_type": "a map",
     "model_attributes_type": "a map",
@@ -58,7 +59,7 @@ def _explain(detail: ErrorDetails, root: type[BaseModel]) -> FieldError:
             return FieldError((*path, "kind"), f"missing; one of {', '.join(kinds)}")
         return FieldError((*path, "kind"), _not_among(f"{path[-1]} kind", value["kind"], kinds))
     if kind == "literal_error":
-        known = get_args(annotations(owner)[str(path[-1])])
+        known = _literals(annotations(owner)[str(path[-1])])
         return FieldError(path, _not_among(str(path[-1]), value, known))
     return FieldError(path, _text(kind, value, context, detail["msg"]))
 
@@ -80,6 +81,13 @@ def _not_among(noun: str, value: Any, known: tuple[str, ...]) -> str:
     if isinstance(value, str):
         return unknown(noun, value, known)
     return f"expected one of {', '.join(known)}, got {show(value)}"
+
+
+def _literals(annotation: Any) -> tuple[str, ...]:
+    """Return the names that a Literal, or a Literal or None, allows."""
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    return tuple(name for part in get_args(annotation) for name in _literals(part))
 
 
 def _kinds(owner: type[BaseModel], field: str | int) -> tuple[str, ...]:

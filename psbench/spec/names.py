@@ -8,11 +8,14 @@ from typing import Literal, get_args
 Model = Literal["digits_mlp", "digits_cnn"]
 Dtype = Literal["float32", "float64"]
 OptimizerKind = Literal["sgd", "adam"]
-StrategyKind = Literal["all_reduce", "parameter_server", "native", "none"]
+StrategyKind = Literal["all_reduce", "parameter_server", "native", "none", "bare"]
 Algorithm = Literal["ring", "tree"]
 Consistency = Literal["synchronous", "asynchronous"]
 Engine = Literal["live"]
 Transport = Literal["auto", "gloo"]
+Reduce = Literal["mean", "sum"]
+LrScaling = Literal["none", "linear", "sqrt"]
+Placement = Literal["pack", "spread"]
 
 MODELS: tuple[Model, ...] = get_args(Model)
 DTYPES: tuple[Dtype, ...] = get_args(Dtype)

@@ -47,6 +47,13 @@ class Spec(Frozen):
     """of the results folder"""
     task: Any = None
     batch: Any = None
+    accumulate: Any = None
+    reduce: Any = None
+    lr_scaling: Any = None
+    compute: Any = None
+    cluster: Any = None
+    pin: Any = None
+    timeout: Any = None
     steps: Any = None
     warmup: Any = None
     eval_every: Any = None

@@ -15,6 +15,7 @@ SHORTHANDS: dict[str, dict[str, str]] = {
     "ps-async": {"kind": "parameter_server", "consistency": "asynchronous"},
     "native": {"kind": "native"},
     "none": {"kind": "none"},
+    "bare": {"kind": "bare"},
 }
 
 
@@ -47,6 +48,12 @@ class NoSync(Frozen):
     kind: Literal["none"]
 
 
+class Bare(Frozen):
+    """One process in a plain PyTorch loop: what `none` with one worker costs beyond it is ours."""
+
+    kind: Literal["bare"]
+
+
 def expand_shorthand(value: Any) -> Any:
     """Return the map that a short name stands for; anything else as it is."""
     return dict(SHORTHANDS[value]) if isinstance(value, str) and value in SHORTHANDS else value
@@ -61,14 +68,22 @@ def _named(value: Any) -> Any:
     return value
 
 
+AnyStrategy = AllReduce | ParameterServer | Native | NoSync | Bare
 Strategy = Annotated[
-    AllReduce | ParameterServer | Native | NoSync,
+    AnyStrategy,
     Discriminator("kind"),
     BeforeValidator(_named),
 ]
 
 
-def strategy_label(strategy: AllReduce | ParameterServer | Native | NoSync) -> str:
+def sums_over_ranks(strategy: AnyStrategy) -> bool:
+    """Say whether an update rests on the gradients of all ranks together."""
+    if isinstance(strategy, ParameterServer):
+        return strategy.consistency == "synchronous"
+    return isinstance(strategy, AllReduce | Native)
+
+
+def strategy_label(strategy: AnyStrategy) -> str:
     """Return the strategy's short name, with what differs from it: "ring(chunks=8)"."""
     fields = strategy.model_dump(by_alias=True, exclude_defaults=True)
     fits = [(name, part) for name, part in SHORTHANDS.items() if part.items() <= fields.items()]

@@ -1,6 +1,6 @@
 """The shape of the models: their common settings, and which fields they have."""
 
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict
 
@@ -32,13 +32,19 @@ def annotations(model: type[BaseModel]) -> dict[str, Any]:
 def field_paths(model: type[BaseModel], prefix: str = "") -> dict[str, list[type[BaseModel]]]:
     """Return each dotted path into `model` with the models that have a field there.
 
+    A list of models is one field: no path leads into it.
+
     A path has several models where a union's members share a field name ("task.dtype").
     """
     paths: dict[str, list[type[BaseModel]]] = {}
     for name, annotation in annotations(model).items():
         path = f"{prefix}{name}"
         paths.setdefault(path, []).append(model)
-        for inner in models_in(annotation):
+        for inner in () if _is_list(annotation) else models_in(annotation):
             for inner_path, owners in field_paths(inner, f"{path}.").items():
                 paths.setdefault(inner_path, []).extend(owners)
     return paths
+
+
+def _is_list(annotation: Any) -> bool:
+    return get_origin(annotation) in (list, tuple)

@@ -13,9 +13,10 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "parameter_server": parameter_server,
     "native": native,
     "none": none,
+    "bare": none,  # the same step; a live engine carries it out in a plain loop
 }
-"""Each kind's builder. All take `world` and `numel` (length of the flat vector) and the options
-of the kind."""
+"""Each kind's builder. All take `world`, `numel` (length of the flat vector), `accumulate` and
+`reduce` as the cell has them, and the options of the kind."""
 
 __all__ = [
     "STRATEGIES",

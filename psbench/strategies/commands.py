@@ -4,6 +4,7 @@ Communication starts when its command is yielded and gives a handle; `Wait(handl
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from psbench.schedules import Schedule
 
@@ -17,15 +18,23 @@ class Span:
     stop: int
 
 
+Reduce = Literal["mean", "sum"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Compute:
-    """Compute the gradient of this rank's slice into the flat gradient vector.
+    """Add the gradient of one of `parts` even parts of this rank's slice to the flat gradient
+    vector, which part 0 clears.
 
-    With `share` it is the slice's mean gradient times the slice's share of the global batch, so
-    that summing over ranks gives the mean over the batch; without, the slice's own mean.
+    `reduce` is what the ranks' gradients are summed for. "mean": each is its slice's mean gradient
+    times the slice's share of the global batch, so that the sum is the mean over the batch. "sum":
+    it is the slice's mean gradient; so is it with None, where nothing is summed. The loss that
+    travels with it sums to its mean over the batch in both, and is the slice's own with None.
     """
 
-    share: bool
+    reduce: Reduce | None
+    part: int = 0
+    parts: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)

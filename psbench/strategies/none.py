@@ -1,14 +1,14 @@
 """No synchronisation: each rank trains alone. The control that shows what communication costs."""
 
-from psbench.strategies.commands import Apply, Compute
-from psbench.strategies.strategy import Step, Strategy
+from psbench.strategies.commands import Apply, Reduce
+from psbench.strategies.strategy import Step, Strategy, compute
 
 
-def none(*, world: int, numel: int) -> Strategy:
+def none(*, world: int, numel: int, accumulate: int = 1, reduce: Reduce = "mean") -> Strategy:
     """Compute and apply, nothing else."""
-    return Strategy(step=_step)
+    return Strategy(step=lambda: _step(accumulate))
 
 
-def _step() -> Step:
-    yield Compute(share=False)
+def _step(accumulate: int) -> Step:
+    yield from compute(accumulate, None)
     yield Apply()

@@ -4,15 +4,27 @@ import itertools
 
 from psbench.parameter_server import RULES
 from psbench.parts import even_parts
-from psbench.strategies.commands import Compute, Pull, Push, Span, Wait
-from psbench.strategies.strategy import Step, Strategy
+from psbench.strategies.commands import Pull, Push, Reduce, Span, Wait
+from psbench.strategies.strategy import Step, Strategy, compute
 
 
-def parameter_server(*, world: int, numel: int, servers: int, consistency: str) -> Strategy:
+def parameter_server(
+    *,
+    world: int,
+    numel: int,
+    servers: int,
+    consistency: str,
+    accumulate: int = 1,
+    reduce: Reduce = "mean",
+) -> Strategy:
     """Push every shard and go on with the answers, which the servers' rule gives when it will."""
     shards = shard_spans(numel, servers)
-    compute = Compute(share=RULES[consistency]().waits_for_all)
-    return Strategy(start=lambda: _start(shards), step=lambda: _step(compute, shards), served=True)
+    summed = reduce if RULES[consistency]().waits_for_all else None
+    return Strategy(
+        start=lambda: _start(shards),
+        step=lambda: _step(accumulate, summed, shards),
+        served=True,
+    )
 
 
 def shard_spans(numel: int, servers: int) -> tuple[Span, ...]:
@@ -31,8 +43,8 @@ def _start(shards: tuple[Span, ...]) -> Step:
         yield Wait(handle=handle)
 
 
-def _step(compute: Compute, shards: tuple[Span, ...]) -> Step:
-    yield compute
+def _step(accumulate: int, reduce: Reduce | None, shards: tuple[Span, ...]) -> Step:
+    yield from compute(accumulate, reduce)
     handles = []
     for shard in shards:
         handles.append((yield Push(shard=shard)))

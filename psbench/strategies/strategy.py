@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
-from psbench.strategies.commands import Command
+from psbench.strategies.commands import Command, Compute, Reduce
 
 Step = Generator[Command, object, None]
 """Yields commands; is sent a handle after each that starts a communication, else None."""
@@ -11,6 +11,12 @@ Step = Generator[Command, object, None]
 
 def _nothing() -> Step:
     yield from ()
+
+
+def compute(parts: int, reduce: Reduce | None) -> Step:
+    """Compute this rank's gradient in `parts` micro-batches, one after the other."""
+    for part in range(parts):
+        yield Compute(reduce=reduce, part=part, parts=parts)
 
 
 @dataclass(frozen=True, kw_only=True)

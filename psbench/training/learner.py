@@ -5,7 +5,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from psbench.spec import Cell, ModelTask, PayloadTask
+from psbench.parts import even_parts
+from psbench.spec import Cell, ModelTask, PayloadTask, Reduce
 from psbench.training.batches import GlobalBatches, rank_slice
 from psbench.training.flat import flatten
 from psbench.training.store import TorchStore
@@ -26,8 +27,9 @@ class Learner(Protocol):
     gradients: Tensor
     carried: int
 
-    def compute(self, step: int, *, share: bool) -> int:
-        """Fill `gradients` for this rank's slice of the step's batch; return its sample count."""
+    def compute(self, step: int, *, reduce: Reduce | None, part: int = 0, parts: int = 1) -> int:
+        """Add the gradient of a part of this rank's slice of the step's batch to `gradients`, as
+        the command `strategies.Compute` says; return the part's sample count."""
 
     def apply(self) -> None:
         """Make one optimiser step on `parameters` with `gradients`; the loss is carried over."""
@@ -67,7 +69,7 @@ class ModelLearner:
         allocate: Allocate,
     ) -> None:
         self._task: Task = TASKS[spec.model]
-        self._optimizer = spec.optimizer
+        self._optimizer = cell.optimizer
         dtype = DTYPES[spec.dtype]
         self._model = build_model(self._task, dtype, seed=seed, repeat=repeat)
         numel = sum(p.numel() for p in self._model.parameters()) + self.carried
@@ -82,14 +84,17 @@ class ModelLearner:
         self._slice = rank_slice(batch, cell.workers, rank)
         self._share = (self._slice.stop - self._slice.start) / batch
 
-    def compute(self, step: int, *, share: bool) -> int:
-        chosen = torch.from_numpy(self._batches.indices(step)[self._slice])
-        self.gradients.zero_()
+    def compute(self, step: int, *, reduce: Reduce | None, part: int = 0, parts: int = 1) -> int:
+        own = self._batches.indices(step)[self._slice]
+        bounds = even_parts(len(own), parts)
+        chosen = torch.from_numpy(own[bounds[part] : bounds[part + 1]])
+        if part == 0:
+            self.gradients.zero_()
         loss = self._task.loss(self._model, self._train.inputs[chosen], self._train.targets[chosen])
-        if share:
-            loss = loss * self._share
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.gradients[-1] = loss.detach()
+        of_slice = len(chosen) / len(own)
+        of_batch = of_slice * self._share
+        (loss * (of_batch if reduce == "mean" else of_slice)).backward()  # type: ignore[no-untyped-call]
+        self.gradients[-1] += loss.detach() * (of_batch if reduce else of_slice)
         return len(chosen)
 
     def apply(self) -> None:
@@ -122,7 +127,7 @@ class PayloadLearner:
         self.parameters = torch.zeros(numel, dtype=dtype)
         self.gradients = allocate(numel, dtype=dtype)
 
-    def compute(self, step: int, *, share: bool) -> int:
+    def compute(self, step: int, *, reduce: Reduce | None, part: int = 0, parts: int = 1) -> int:
         self.gradients.fill_(1.0)
         return 0
 

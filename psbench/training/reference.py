@@ -33,7 +33,8 @@ def reference(cell: Cell, *, seed: int, repeat: int) -> Iterator[ReferenceStep]:
     assert isinstance(cell.task, ModelTask)
     task, dtype = TASKS[cell.task.model], DTYPES[cell.task.dtype]
     model = build_model(task, dtype, seed=seed, repeat=repeat)
-    optimizer = build_optimizer(cell.task.optimizer, list(model.parameters()))
+    assert cell.optimizer is not None
+    optimizer = build_optimizer(cell.optimizer, list(model.parameters()))
     train = task.data()[0].to(dtype)
     batches = GlobalBatches(len(train), cell.global_batch, seed=seed, repeat=repeat)
     for step in range(cell.steps):

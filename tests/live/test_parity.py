@@ -109,7 +109,7 @@ def slice_gradients(cell, step, parameters):
     for rank in range(cell.workers):
         learner = build_learner(cell, seed=0, repeat=0, rank=rank)
         learner.parameters.copy_(parameters)
-        learner.compute(step, share=True)
+        learner.compute(step, reduce="mean")
         gradients.append(learner.gradients.double())
     return gradients
 
@@ -212,6 +212,6 @@ def test_without_synchronisation_each_rank_is_a_run_of_its_own(run_trial):
     for rank in range(2):
         learner = build_learner(cell, seed=0, repeat=0, rank=rank)
         for step in range(10):
-            learner.compute(step, share=False)
+            learner.compute(step, reduce=None)
             learner.apply()
         assert torch.equal(outcome.parameters(rank), learner.parameters[:-1])

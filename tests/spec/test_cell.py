@@ -16,6 +16,7 @@ from psbench.spec import (
     TRANSPORTS,
     Adam,
     AllReduce,
+    Bare,
     Cell,
     ModelTask,
     Native,
@@ -103,7 +104,7 @@ def _kinds(*models) -> tuple[str, ...]:
 
 def test_each_name_is_known_where_it_is_used():
     assert _kinds(Sgd, Adam) == OPTIMIZERS
-    assert _kinds(AllReduce, ParameterServer, Native, NoSync) == STRATEGIES
+    assert _kinds(AllReduce, ParameterServer, Native, NoSync, Bare) == STRATEGIES
     assert get_args(AllReduce.model_fields["algorithm"].annotation) == ALGORITHMS
     assert get_args(ParameterServer.model_fields["consistency"].annotation) == CONSISTENCIES
     assert get_args(ModelTask.model_fields["model"].annotation) == MODELS
@@ -115,4 +116,4 @@ def test_shorthands_name_every_algorithm_and_consistency():
     named = {value for fields in SHORTHANDS.values() for value in fields.values()}
     assert named == {*STRATEGIES, *ALGORITHMS, *CONSISTENCIES}
     for name, fields in SHORTHANDS.items():
-        assert make(strategy=name) == make(strategy=fields)
+        assert make(strategy=name, workers=1) == make(strategy=fields, workers=1)

@@ -89,21 +89,21 @@ ABSENT = object()
         (
             {"strategy": "rign"},
             "strategy: unknown strategy 'rign'; did you mean 'ring'?"
-            " (known: ring, tree, ps-sync, ps-async, native, none)",
+            " (known: ring, tree, ps-sync, ps-async, native, none, bare)",
         ),
         (
             {"strategy": None},
-            "strategy: expected a name (ring, tree, ps-sync, ps-async, native, none) or a map,"
+            "strategy: expected a name (ring, tree, ps-sync, ps-async, native, none, bare) or a map,"
             " got null",
         ),
         (
             {"strategy": {"kind": "allreduce"}},
             "strategy.kind: unknown strategy kind 'allreduce'; did you mean 'all_reduce'?"
-            " (known: all_reduce, parameter_server, native, none)",
+            " (known: all_reduce, parameter_server, native, none, bare)",
         ),
         (
             {"strategy": {"algorithm": "ring"}},
-            "strategy.kind: missing; one of all_reduce, parameter_server, native, none",
+            "strategy.kind: missing; one of all_reduce, parameter_server, native, none, bare",
         ),
         (
             {"strategy": {"kind": "all_reduce", "algorithm": "ring", "chunks": 0}},
@@ -155,11 +155,11 @@ ABSENT = object()
         ({"task": {"payload": "4 B"}}, "batch: a payload task has no batch; leave it out"),
         (
             {"task": {"payload": "4 B"}, "batch": ABSENT, "eval_every": 1},
-            "eval_every: a payload task has nothing to evaluate; leave it out",
+            "eval_every: a payload task learns nothing; leave it out",
         ),
         (
             {"task": {"payload": "4 B"}, "batch": ABSENT, "target": {"loss": 1.0}},
-            "target: a payload task has nothing to evaluate; leave it out",
+            "target: a payload task learns nothing; leave it out",
         ),
     ],
 )

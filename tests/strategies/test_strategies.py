@@ -63,7 +63,7 @@ def test_all_reduce_sums_shares_then_steps_on_every_rank():
     assert drive(strategy.start()) == ([], [])
     commands, handles = drive(strategy.step())
     compute, reduce, *rest = commands
-    assert compute == Compute(share=True)
+    assert compute == Compute(reduce="mean")
     assert reduce.bucket == span(0, 0, 10)
     assert rest == [Wait(handle=handles[0]), Apply()]
 
@@ -87,7 +87,7 @@ def test_native_leaves_the_schedule_to_the_backend():
     assert drive(strategy.start()) == ([], [])
     commands, handles = drive(strategy.step())
     assert commands == [
-        Compute(share=True),
+        Compute(reduce="mean"),
         AllReduce(bucket=span(0, 0, 10), schedule=None),
         Wait(handle=handles[0]),
         Apply(),
@@ -97,17 +97,38 @@ def test_native_leaves_the_schedule_to_the_backend():
 def test_none_moves_nothing_and_takes_its_own_mean():
     strategy = STRATEGIES["none"](world=3, numel=10)
     assert drive(strategy.start()) == ([], [])
-    assert drive(strategy.step()) == ([Compute(share=False), Apply()], [])
+    assert drive(strategy.step()) == ([Compute(reduce=None), Apply()], [])
 
 
-@pytest.mark.parametrize(("consistency", "share"), [("synchronous", True), ("asynchronous", False)])
-def test_one_server(consistency, share):
+@pytest.mark.parametrize(
+    ("consistency", "reduce"), [("synchronous", "mean"), ("asynchronous", None)]
+)
+def test_one_server(consistency, reduce):
     strategy = server(world=3, numel=10, servers=1, consistency=consistency)
     whole = span(0, 0, 10)
     commands, handles = drive(strategy.start())
     assert commands == [Pull(shard=whole), Wait(handle=handles[0])]
     commands, handles = drive(strategy.step())
-    assert commands == [Compute(share=share), Push(shard=whole), Wait(handle=handles[0])]
+    assert commands == [Compute(reduce=reduce), Push(shard=whole), Wait(handle=handles[0])]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "reduce"),
+    [
+        ("all_reduce", {"algorithm": "ring"}, "sum"),
+        ("native", {}, "sum"),
+        ("none", {}, None),
+        ("bare", {}, None),
+        ("parameter_server", {"servers": 1, "consistency": "synchronous"}, "sum"),
+        ("parameter_server", {"servers": 1, "consistency": "asynchronous"}, None),
+    ],
+)
+def test_a_rank_computes_all_its_micro_batches_before_it_communicates(kind, options, reduce):
+    strategy = STRATEGIES[kind](world=2, numel=4, accumulate=3, reduce="sum", **options)
+    commands, _ = drive(strategy.step())
+    parts = [Compute(reduce=reduce, part=part, parts=3) for part in range(3)]
+    assert commands[:3] == parts
+    assert not any(isinstance(command, Compute) for command in commands[3:])
 
 
 def test_three_servers_are_all_under_way_before_the_first_wait():
@@ -119,7 +140,7 @@ def test_three_servers_are_all_under_way_before_the_first_wait():
     assert commands == [*(Pull(shard=shard) for shard in shards), *waits]
     commands, handles = drive(strategy.step())
     waits = [Wait(handle=handle) for handle in handles]
-    assert commands == [Compute(share=True), *(Push(shard=shard) for shard in shards), *waits]
+    assert commands == [Compute(reduce="mean"), *(Push(shard=shard) for shard in shards), *waits]
 
 
 def test_more_servers_than_elements_leave_some_with_nothing():

@@ -40,15 +40,31 @@ def test_a_rank_computes_the_gradient_of_its_slice(make_cell, model, dtype):
     cell = make_cell(task={"model": model, "dtype": dtype}, workers=3)
     for learner, (start, stop) in zip(learners(cell), [(0, 5), (5, 11), (11, 17)], strict=True):
         loss, gradient = plain(cell, samples(cell, 4)[start:stop])
-        for share, factor in ((False, 1.0), (True, (stop - start) / 17)):
-            assert learner.compute(4, share=share) == stop - start
-            tolerance = 1e-6 if dtype == "float32" else 1e-14
+        share = (stop - start) / 17
+        tolerance = 1e-6 if dtype == "float32" else 1e-14
+        for reduce, factor, of_loss in ((None, 1, 1), ("mean", share, share), ("sum", 1, share)):
+            assert learner.compute(4, reduce=reduce) == stop - start
             torch.testing.assert_close(
                 learner.gradients[:-1], gradient * factor, rtol=tolerance, atol=tolerance
             )
             assert learner.gradients[-1].item() == pytest.approx(
-                loss.item() * factor, rel=tolerance
+                loss.item() * of_loss, rel=tolerance
             )
+
+
+@pytest.mark.parametrize("reduce", [None, "mean", "sum"])
+@pytest.mark.parametrize("parts", [1, 2, 3, 5])
+def test_micro_batches_add_up_to_the_slice(make_cell, parts, reduce):
+    cell = make_cell(workers=3)
+    for learner in learners(cell):
+        samples_at_once = learner.compute(4, reduce=reduce)
+        at_once = learner.gradients.clone()
+        counts = [
+            learner.compute(4, reduce=reduce, part=part, parts=parts) for part in range(parts)
+        ]
+        assert sum(counts) == samples_at_once
+        assert max(counts) - min(counts) <= 1
+        torch.testing.assert_close(learner.gradients, at_once, rtol=1e-13, atol=1e-14)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -57,7 +73,7 @@ def test_shares_sum_to_the_gradient_and_loss_of_the_whole_batch(make_cell, model
     cell = make_cell(task={"model": model}, workers=world)
     loss, gradient = plain(cell, samples(cell, 2))
     ranks = learners(cell)
-    assert sum(learner.compute(2, share=True) for learner in ranks) == 17
+    assert sum(learner.compute(2, reduce="mean") for learner in ranks) == 17
     total = sum(learner.gradients for learner in ranks)
     torch.testing.assert_close(total[:-1], gradient, rtol=1e-12, atol=1e-14)
     assert total[-1].item() == pytest.approx(loss.item(), rel=1e-12)
@@ -72,9 +88,9 @@ def test_gradients_stay_in_the_memory_they_were_given(make_cell):
 
     learner = build_learner(make_cell(), **SEED, rank=0, allocate=allocate)
     assert learner.gradients is given[0]
-    learner.compute(0, share=True)
+    learner.compute(0, reduce="mean")
     first = learner.gradients.clone()
-    learner.compute(0, share=True)  # overwritten, not added to
+    learner.compute(0, reduce="mean")  # overwritten, not added to
     assert torch.equal(given[0], first)
     assert first.abs().sum() > 0
     assert len(given) == 1
@@ -92,7 +108,7 @@ def test_initial_parameters_are_the_models_whatever_the_rank_world_and_strategy(
 def test_applying_steps_the_parameters_and_carries_the_loss(make_cell):
     learner = learners(make_cell())[0]
     before = learner.parameters.clone()
-    learner.compute(0, share=True)
+    learner.compute(0, reduce="mean")
     learner.apply()
     expected = before[:-1] - 0.1 * learner.gradients[:-1]
     torch.testing.assert_close(learner.parameters[:-1], expected, rtol=1e-14, atol=1e-16)
@@ -100,7 +116,7 @@ def test_applying_steps_the_parameters_and_carries_the_loss(make_cell):
     assert 2.0 < learner.loss() < 3.0  # of ten classes guessed at, ln 10
     # and the next gradient is that at the new parameters
     loss = learner.loss()
-    learner.compute(0, share=True)
+    learner.compute(0, reduce="mean")
     assert learner.gradients[-1].item() < loss
 
 
@@ -115,7 +131,7 @@ def test_evaluation_leaves_the_parameters_as_they_were(make_cell):
     model = build_model(task, torch.float64, seed=8, repeat=0)
     assert result == evaluate(task, model, task.data()[1].to(torch.float64))
     assert learner.evaluate(learner.parameters) != result
-    learner.compute(0, share=True)
+    learner.compute(0, reduce="mean")
     assert torch.equal(learner.gradients[:-1], plain(make_cell(), samples(make_cell(), 0))[1])
 
 
@@ -130,7 +146,7 @@ def test_stores_of_shards_step_as_the_learner_does(make_cell, optimizer):
     stores: list[TorchStore] = [learner.store(start, stop) for start, stop in spans]
     assert torch.equal(torch.cat([store.read() for store in stores]), learner.parameters)
     for step in range(3):
-        learner.compute(step, share=True)
+        learner.compute(step, reduce="mean")
         for (start, stop), store in zip(spans, stores, strict=True):
             store.apply([learner.gradients[start:stop].clone()])
         learner.apply()
@@ -152,7 +168,7 @@ def test_a_payload_is_bytes_and_nothing_else(make_cell, dtype, numel):
     assert learner.parameters.shape == learner.gradients.shape == (numel,)
     assert learner.parameters.dtype == learner.gradients.dtype == DTYPES[dtype]
     learner.gradients.fill_(5.0)  # as after a sum
-    assert learner.compute(0, share=True) == 0
+    assert learner.compute(0, reduce="mean") == 0
     assert torch.equal(learner.gradients, torch.ones(numel, dtype=DTYPES[dtype]))
     learner.apply()
     assert torch.equal(learner.parameters, torch.zeros(numel, dtype=DTYPES[dtype]))
@@ -170,5 +186,5 @@ def test_a_payload_at_a_server_is_summed():
 def test_a_payload_of_nothing():
     cell = Cell(task={"payload": "0 B"}, workers=2, steps=5, strategy="ring")
     learner = build_learner(cell, **SEED, rank=0)
-    assert learner.compute(0, share=True) == 0
+    assert learner.compute(0, reduce="mean") == 0
     assert learner.parameters.shape == learner.gradients.shape == (0,)

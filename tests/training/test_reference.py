@@ -78,7 +78,7 @@ def test_ranks_that_sum_their_shares_follow_it(make_cell, optimizer, world):
     store: TorchStore = ranks[0].store(0, len(ranks[0].parameters))
     for step, expected in enumerate(reference(cell, **SEED)):
         for rank in ranks:
-            rank.compute(step, share=True)
+            rank.compute(step, reduce="mean")
         store.apply([rank.gradients for rank in ranks])
         for rank in ranks:
             rank.parameters.copy_(store.read())

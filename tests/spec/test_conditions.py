@@ -1,0 +1,180 @@
+"""What a cell may ask of computing, hosts and learning rates, and what goes with what."""
+
+import math
+
+import pytest
+
+from psbench.errors import SpecError
+from psbench.spec import Sgd, Slow, Spec, cell_id
+
+MODEL = {"model": "digits_mlp", "optimizer": {"kind": "sgd", "lr": 0.1}}
+ABSENT = object()
+
+
+def spec(**fields):
+    whole = {"task": MODEL, "batch": {"per_worker": 8}, "steps": 10, "workers": 4}
+    fields = {"strategy": "ring", **whole, **fields}
+    return Spec(name="x", **{name: value for name, value in fields.items() if value is not ABSENT})
+
+
+def cell(**fields):
+    (one,) = spec(**fields).cells()
+    return one
+
+
+def test_what_is_written_is_what_is_meant_and_survives_json():
+    asked = spec(
+        accumulate=8,
+        reduce="sum",
+        lr_scaling="linear",
+        compute={
+            "seconds": "20 ms",
+            "jitter": 0.1,
+            "slow": [{"rank": 3, "factor": 4, "probability": 0.5}],
+        },
+        cluster={"hosts": 2, "cpus_per_worker": 3, "placement": "spread"},
+        pin=False,
+        timeout="1.5 min",
+    )
+    (one,) = asked.cells()
+    assert one.compute.seconds == 0.02
+    assert one.compute.slow == (Slow(rank=3, factor=4.0, probability=0.5),)
+    assert (one.cpus_per_process, one.cpus, one.ranks_per_host) == (3, 12, 2)
+    assert one.timeout == 90.0
+    assert Spec(**asked.document()).cells() == asked.cells()
+
+
+def test_defaults_leave_the_id_as_it_is():
+    plain = {"accumulate": 1, "reduce": "mean", "lr_scaling": "none", "pin": True}
+    empty = {"compute": None, "cluster": None, "timeout": None}
+    assert cell_id(cell(**plain, **empty)) == cell_id(cell())
+
+
+@pytest.mark.parametrize(
+    ("strategy", "grown"),
+    [("ring", 4), ("native", 4), ("ps-sync", 4), ("ps-async", 1), ("none", 1)],
+)
+@pytest.mark.parametrize(
+    ("scaling", "factor"), [("none", lambda k: 1), ("linear", lambda k: k), ("sqrt", math.sqrt)]
+)
+def test_the_learning_rate_grows_with_the_samples_of_an_update(strategy, grown, scaling, factor):
+    optimizer = cell(strategy=strategy, lr_scaling=scaling).optimizer
+    assert optimizer == Sgd(kind="sgd", lr=0.1 * factor(grown))
+
+
+@pytest.mark.parametrize(
+    ("workers", "cluster", "ranks_per_host"),
+    [
+        (4, None, None),
+        (4, {}, None),
+        (4, {"cpus_per_worker": 2}, None),
+        (4, {"hosts": 1}, 4),
+        (4, {"hosts": 2}, 2),
+        (5, {"hosts": 2}, 3),
+        (5, {"ranks_per_host": 2}, 2),
+        (5, {"hosts": 3, "ranks_per_host": 2}, 2),
+    ],
+)
+def test_ranks_a_host(workers, cluster, ranks_per_host):
+    assert cell(workers=workers, cluster=cluster).ranks_per_host == ranks_per_host
+
+
+PAYLOAD = {"task": {"payload": "4 B"}, "batch": ABSENT}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"accumulate": 0}, "accumulate: must be at least 1, got 0"),
+        ({"accumulate": 9}, "accumulate: cannot cut 8 samples of a rank into 9"),
+        (
+            {"accumulate": 3, "batch": {"global": 11}},
+            "accumulate: cannot cut 2 samples of a rank into 3",
+        ),
+        ({"accumulate": 2, **PAYLOAD}, "accumulate: a payload task learns nothing; leave it out"),
+        ({"reduce": "avg"}, "reduce: unknown reduce 'avg' (known: mean, sum)"),
+        (
+            {"reduce": "sum", "strategy": "ps-async"},
+            "reduce: ps-async sums no gradients of several ranks",
+        ),
+        ({"reduce": "sum", "strategy": "none"}, "reduce: none sums no gradients of several ranks"),
+        ({"reduce": "sum", **PAYLOAD}, "reduce: a payload task learns nothing; leave it out"),
+        (
+            {"lr_scaling": "linear", "batch": {"global": 32}},
+            "lr_scaling: batch.global does not grow with the workers; write batch.per_worker",
+        ),
+        (
+            {"compute": {}},
+            "compute.seconds: missing; set it in the spec or as an axis of the matrix",
+        ),
+        (
+            {"compute": {"seconds": 20}},
+            "compute.seconds: expected a time with its unit, such as '20 ms', got 20",
+        ),
+        (
+            {"compute": {"seconds": "20"}},
+            "compute.seconds: a unit is missing in '20'; write it as in '20 ms'"
+            " (units: ns, us, µs, ms, s, min, h)",
+        ),
+        ({"compute": {"seconds": "0 ms"}}, "compute.seconds: must be greater than 0, got 0.0"),
+        ({"compute": {"seconds": "-1 s"}}, "compute.seconds: a time cannot be negative: '-1 s'"),
+        (
+            {"compute": {"seconds": "1 s", "jitter": -0.1}},
+            "compute.jitter: must be at least 0, got -0.1",
+        ),
+        (
+            {"compute": {"seconds": "1 s", "slow": [{"rank": 4, "factor": 2}]}},
+            "compute: slow: no rank 4 among 4 workers",
+        ),
+        (
+            {"compute": {"seconds": "1 s", "slow": [{"rank": 0, "factr": 2}]}},
+            "compute.slow[0]: unknown field 'factr'; did you mean 'factor'?"
+            " (known: rank, factor, probability)",
+        ),
+        (
+            {"compute": {"seconds": "1 s", "slow": {"rank": 0, "factor": 2}}},
+            "compute.slow: expected a list of maps with rank and factor, got a map",
+        ),
+        (
+            {"compute": {"seconds": "1 s", "slow": [{"rank": 0, "factor": 0}]}},
+            "compute.slow[0].factor: must be greater than 0, got 0",
+        ),
+        (
+            {"cluster": {"hosts": 3}},
+            "cluster: 4 workers, 2 a host, are on 2 hosts and not on 3",
+        ),
+        (
+            {"cluster": {"placement": "pakc"}},
+            "cluster.placement: unknown placement 'pakc'; did you mean 'pack'?"
+            " (known: pack, spread)",
+        ),
+        ({"pin": "no"}, "pin: expected true or false, got 'no'"),
+        ({"timeout": "0 s"}, "timeout: must be greater than 0, got 0.0"),
+        (
+            {"timeout": "10 m"},
+            "timeout: unknown unit 'm' in '10 m'; write it as in '20 ms'"
+            " (units: ns, us, µs, ms, s, min, h)",
+        ),
+        ({"strategy": "bare"}, "strategy: bare is one process, not 4 workers"),
+        (
+            {"strategy": "bare", "workers": 1, **PAYLOAD},
+            "strategy: bare trains a model, and a payload task has none",
+        ),
+        (
+            {"strategy": "bare", "workers": 1, "eval_every": 2},
+            "eval_every: bare is a plain PyTorch loop and knows no such thing; leave it out",
+        ),
+    ],
+)
+def test_mistakes(changes, message):
+    with pytest.raises(SpecError) as error:
+        spec(**changes)
+    assert str(error.value) == message
+
+
+def test_a_list_of_slow_ranks_is_one_axis():
+    slow = [[], [{"rank": 1, "factor": 2}]]
+    cells = spec(compute={"seconds": "1 ms"}, matrix={"compute.slow": slow}).cells()
+    assert [len(one.compute.slow) for one in cells] == [0, 1]
+    with pytest.raises(SpecError, match="unknown axis 'compute.slow.rank'"):
+        spec(compute={"seconds": "1 ms"}, matrix={"compute.slow.rank": [1]})
