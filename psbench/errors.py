@@ -10,6 +10,7 @@ PsbenchError
         Mismatch        a peer sent something else than was expected
     ResultsError        a run folder cannot be read or written
     TrialError          a trial could not be finished
+        TrialTimeout    a trial took longer than the spec allows
 
 Each message is one line: what went wrong, where, and what would be right. `exit_code` is what the
 command line leaves with.
@@ -60,3 +61,7 @@ class TrialError(PsbenchError):
     """A trial failed for a reason that is not the spec's."""
 
     exit_code = 4
+
+
+class TrialTimeout(TrialError):
+    """A trial took longer than the spec's `timeout`."""

@@ -78,9 +78,9 @@ def _scaled(value: float, units: tuple[str, ...], *, base: int) -> str:
     return f"{shown:.{decimals}f} {unit}"
 
 
-def count(number: int, noun: str) -> str:
-    """Return a number of things: "1 worker", "4 workers"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """Return a number of things: "1 worker", "4 workers", "2 processes"."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
 def _decimals(value: float) -> int:

@@ -69,7 +69,7 @@ def _text(value: object) -> str:
 
 def _summary(spec: Spec) -> str:
     cells = spec.cells()
-    cpus = max(cell.processes for cell in cells)
+    cpus = max(cell.cpus for cell in cells)
     trials = len(cells) * spec.repeats
     return (
         f"{count(len(cells), 'cell')} x {count(spec.repeats, 'repeat')}"

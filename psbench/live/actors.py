@@ -4,7 +4,7 @@ It runs a whole trial in one call on its main thread. The `control` concurrency 
 meanwhile: that is how the engine sees that a process lives, and fetches its finished steps.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,16 @@ import numpy.typing as npt
 import ray
 import torch
 
+from psbench.live.bare import BareWorker
+from psbench.live.cores import hold_to
 from psbench.live.host import Host, this_host
 from psbench.live.job import Job, Report, StepLog
+from psbench.live.memory import peak_memory_bytes, reset_peak_memory
 from psbench.live.server import Server
 from psbench.live.transports import ENDPOINTS, Endpoint, Transport
 from psbench.live.worker import Worker
 from psbench.results import StepRow
-
-THREADS = 1
-"""Compute threads of each process: fixed, because sums in another number of threads differ in
-their last bits."""
+from psbench.spec import Bare
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,17 +44,20 @@ class Node:
         self._endpoint: Endpoint | None = None
         self._transport: Transport | None = None
         self._log = StepLog()
-        self._node: Worker | Server | None = None
+        self._node: Worker | Server | BareWorker | None = None
+        self._host = this_host()
 
     def host(self) -> Host:
         """Return where this process lives."""
-        return this_host()
+        return self._host
 
-    def open(self, transport: str, *, loopback: bool) -> str:
+    def open(self, transport: str, *, loopback: bool, cores: tuple[int, ...]) -> str:
         """Leave the world of the trial before, open an endpoint and return its address.
 
-        It listens on the interface by which Ray knows this host, or on loopback alone.
+        It listens on the interface by which Ray knows this host, or on loopback alone. This process
+        is held to `cores`; to none where they are empty.
         """
+        hold_to(cores or self._host.cores)
         self._node = None
         self._log.drain()
         if self._transport is not None:
@@ -72,7 +75,6 @@ class Node:
     def evaluate(self) -> list[Evaluation]:
         """Evaluate the checkpoints of the trial that has just ended."""
         assert self._node is not None, "train or serve comes before evaluate"
-        torch.set_num_threads(THREADS)
         rows = []
         for point in self._node.checkpoints:
             loss, accuracy = self._node.learner.evaluate(point.parameters)
@@ -105,14 +107,22 @@ class Node:
 
     def train(self, job: Job) -> Report:
         """Run one trial as a rank."""
-        assert self._transport is not None, "connect comes before train"
-        torch.set_num_threads(THREADS)  # a setting of each thread: not in __init__, of another
-        self._node = Worker(job, self._transport, self._log)
-        return self._node.train()
+        transport = self._prepare(job)
+        if isinstance(job.trial.cell.strategy, Bare):
+            self._node = BareWorker(job)
+        else:
+            self._node = Worker(job, transport, self._log)
+        return replace(self._node.train(), peak_memory_bytes=peak_memory_bytes())
 
     def serve(self, job: Job) -> Report:
         """Run one trial as a parameter server."""
-        assert self._transport is not None, "connect comes before serve"
-        torch.set_num_threads(THREADS)
-        self._node = Server(job, self._transport)
-        return self._node.serve()
+        self._node = Server(job, self._prepare(job))
+        return replace(self._node.serve(), peak_memory_bytes=peak_memory_bytes())
+
+    def _prepare(self, job: Job) -> Transport:
+        assert self._transport is not None, "connect comes before a trial"
+        self._node = None  # its memory is not this trial's
+        reset_peak_memory()
+        # a setting of each thread: not in __init__, which another one runs
+        torch.set_num_threads(job.trial.cell.cpus_per_process)
+        return self._transport

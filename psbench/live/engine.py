@@ -8,15 +8,16 @@ from typing import Any, Self
 
 import ray
 
-from psbench.errors import PeerTimeout, PsbenchError
-from psbench.live.actors import THREADS
+from psbench.errors import PeerTimeout, PsbenchError, TrialTimeout
 from psbench.live.cluster import cluster
+from psbench.live.cores import share_out
 from psbench.live.job import DIVERGED, OK, Job, Report
-from psbench.live.placement import Member, Pool
+from psbench.live.placement import Layout, Member, Pool
 from psbench.live.transports import resolve_transport
 from psbench.live.watch import gather, watch
 from psbench.results import EngineOutput, EvalRow, TrialRow, TrialStatus
 from psbench.spec import Cell, Trial
+from psbench.units import count
 
 _CONNECT_SECONDS = 60.0
 _EVALUATE_SECONDS = 300.0
@@ -31,18 +32,23 @@ class LiveEngine:
     Raises PlacementError on entering where the cluster cannot hold the largest cell.
     """
 
-    threads = THREADS
-
     def __init__(self, cells: Sequence[Cell]) -> None:
-        self._cpus = max(cell.processes for cell in cells)
+        self._largest = max(cells, key=lambda cell: cell.cpus)
+        self._sizes: dict[Layout, int] = {}
+        for cell in cells:
+            layout = Layout.of(cell)
+            self._sizes[layout] = max(cell.processes, self._sizes.get(layout, 0))
+        self.threads = max(cell.cpus_per_process for cell in cells)
+        self._pinning = any(cell.pin for cell in cells)
         self._generation = secrets.randbits(40)
         self._stack = contextlib.ExitStack()
+        self._pool: Pool | None = None
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
-            self.cluster = stack.enter_context(cluster(self._cpus))
-            self._pool = Pool(self._cpus)
-            stack.callback(self._pool.close)
+            self.cluster = stack.enter_context(cluster(self._largest.cpus))
+            stack.callback(self._close_pool)
+            self._pool_for(self._largest)
             self._stack = stack.pop_all()
         return self
 
@@ -56,9 +62,16 @@ class LiveEngine:
     @property
     def warnings(self) -> list[str]:
         cores = len(os.sched_getaffinity(0))
-        if not self.cluster.embedded or self._cpus <= cores:
-            return []
-        return [f"up to {self._cpus} processes on {cores} cores: timings compare but do not scale"]
+        crowded = self.cluster.embedded and self._largest.cpus > cores
+        warnings = []
+        if crowded:
+            wanted = count(self._largest.processes, "process", "processes")
+            if self.threads > 1:
+                wanted += f" of {self.threads} threads"
+            warnings.append(f"up to {wanted} on {cores} cores: timings compare but do not scale")
+        if crowded or not self._pinning:
+            warnings.append("ranks are not pinned to cores: timings vary more from run to run")
+        return warnings
 
     def run(
         self, trial: Trial, *, cell_id: str, attempt: int, stop: Callable[[], bool]
@@ -69,7 +82,7 @@ class LiveEngine:
         `stop()` turns true, with the finished steps yielded before.
         """
         attempted = Attempt(
-            self._pool,
+            lambda: self._pool_for(trial.cell),
             trial,
             cell_id=cell_id,
             attempt=attempt,
@@ -79,20 +92,37 @@ class LiveEngine:
         try:
             yield from attempted.run(self._generation, stop)
         except (PsbenchError, ray.exceptions.RayError) as error:
-            self._pool.discard()
+            self._discard()
             if stop():
                 raise KeyboardInterrupt from error
             yield attempted.failure(error)
         except BaseException:
-            self._pool.discard()
+            self._discard()
             raise
+
+    def _pool_for(self, cell: Cell) -> Pool:
+        """Return actors in the layout of a cell; those of another layout make room first."""
+        layout = Layout.of(cell)
+        if self._pool is None or self._pool.layout != layout:
+            self._close_pool()
+            self._pool = Pool(layout, self._sizes[layout])
+        return self._pool
+
+    def _discard(self) -> None:
+        if self._pool is not None:
+            self._pool.discard()
+
+    def _close_pool(self) -> None:
+        if self._pool is not None:
+            self._pool.close()
+        self._pool = None
 
 
 class Attempt:
     """One attempt at one trial."""
 
     def __init__(
-        self, pool: Pool, trial: Trial, *, cell_id: str, attempt: int, loopback: bool
+        self, pool: Callable[[], Pool], trial: Trial, *, cell_id: str, attempt: int, loopback: bool
     ) -> None:
         self._pool = pool
         self._trial = trial
@@ -104,31 +134,42 @@ class Attempt:
         self._transport = resolve_transport(trial.cell.transport)
         self._loopback = loopback
         self._members: list[Member] = []
+        self._cores: list[tuple[int, ...]] = []
 
     def run(self, generation: int, stop: Callable[[], bool]) -> Iterator[EngineOutput]:
         """Form the world, run the trial in it, evaluate, sum up."""
         cell = self._trial.cell
-        self._members = self._pool.take(workers=cell.workers, servers=cell.servers)
+        self._members = self._pool().take(workers=cell.workers, servers=cell.servers)
+        self._cores = self._shares_of_cores()
         self._connect(generation, stop)
         job = Job(trial=self._trial, generation=generation)
         workers, servers = self._members[: cell.workers], self._members[cell.workers :]
         calls = [member.actor.train.remote(job) for member in workers]
         calls += [member.actor.serve.remote(job) for member in servers]
-        yield from watch(self._members, calls, stop)
+        yield from watch(self._members, calls, stop, seconds=cell.timeout)
         reports = ray.get(calls)
         yield from self._evaluations(stop)
         yield self._summary(reports)
 
     def failure(self, error: BaseException) -> TrialRow:
         """Return the summary of a trial that could not be finished."""
-        row = self._row(status="timed_out" if isinstance(error, PeerTimeout) else "failed")
+        timed_out = isinstance(error, PeerTimeout | TrialTimeout)
+        row = self._row(status="timed_out" if timed_out else "failed")
         return TrialRow(**(row | {"error": " ".join(str(error).split())}))
+
+    def _shares_of_cores(self) -> list[tuple[int, ...]]:
+        cell = self._trial.cell
+        if not cell.pin:
+            return [() for _ in self._members]
+        hosts = [member.host for member in self._members]
+        return share_out(hosts, cores_each=cell.cpus_per_process)
 
     def _connect(self, generation: int, stop: Callable[[], bool]) -> None:
         members = self._members
         names = [member.name for member in members]
         opened = [
-            member.actor.open.remote(self._transport, loopback=self._loopback) for member in members
+            member.actor.open.remote(self._transport, loopback=self._loopback, cores=cores)
+            for member, cores in zip(members, self._cores, strict=True)
         ]
         addresses = gather(members, opened, seconds=_CONNECT_SECONDS, stop=stop)
         joined = [
@@ -175,6 +216,7 @@ class Attempt:
                 "bytes_received": tuple(c.bytes_received for c in counted),
                 "messages_sent": tuple(c.messages_sent for c in counted),
                 "messages_received": tuple(c.messages_received for c in counted),
+                "peak_memory_bytes": tuple(report.peak_memory_bytes for report in reports),
             }
             | (_pushes(workers, servers) if servers else {})
         )
@@ -199,7 +241,8 @@ class Attempt:
                 "pushes_applied": None,
                 "node_hosts": tuple(host.name for host in hosts),
                 "one_clock": len({host.boot for host in hosts}) <= 1,
-                "threads": THREADS,
+                "threads": self._trial.cell.cpus_per_process,
+                "pinned_cores": tuple(",".join(map(str, cores)) for cores in self._cores),
             }
         )
 

@@ -16,6 +16,8 @@ class Host:
     started: str
     boot: str
     pid_space: str
+    cores: tuple[int, ...]
+    """those this process may run on"""
 
 
 def this_host() -> Host:
@@ -28,6 +30,7 @@ def this_host() -> Host:
         started=_started(os.getpid()),
         boot=boot,
         pid_space=os.readlink("/proc/self/ns/pid"),
+        cores=tuple(sorted(os.sched_getaffinity(0))),
     )
 
 

@@ -75,6 +75,7 @@ class Report:
     pushes: int | None
     """pushes answered (worker), or applied (server); None without a server"""
     pushes_sent: int | None = None
+    peak_memory_bytes: int = 0
 
 
 @dataclass(frozen=True)

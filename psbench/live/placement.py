@@ -1,5 +1,6 @@
 """Which actors run a trial: made when first needed, used again for later trials."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,8 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from psbench.errors import PlacementError
 from psbench.live.actors import Node
 from psbench.live.host import Host, kill_if_here
+from psbench.network import logical_hosts
+from psbench.spec import Cell
 
 _PLACING_SECONDS = 60.0
 _STARTING_SECONDS = 120.0
@@ -29,22 +32,49 @@ class Member:
         return f"{self.name} (pid {self.host.pid} on {self.host.name})"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """How the processes of a trial lie on hosts; actors serve every trial of the same layout.
+
+    `hosts` is the logical host of each process, None where the spec asks for none.
+    """
+
+    cpus_each: int
+    strategy: str
+    """of Ray's placement group, PACK or SPREAD"""
+    hosts: tuple[int, ...] | None = None
+
+    @staticmethod
+    def of(cell: Cell) -> "Layout":
+        """Return the layout that a cell asks for."""
+        hosts = None
+        if cell.ranks_per_host is not None:
+            hosts = logical_hosts(
+                workers=cell.workers, servers=cell.servers, ranks_per_host=cell.ranks_per_host
+            )
+        asked = cell.cluster.placement if cell.cluster else None
+        placement = asked or ("pack" if hosts is None else "spread")
+        return Layout(cpus_each=cell.cpus_per_process, strategy=placement.upper(), hosts=hosts)
+
+
 class Pool:
-    """Up to `size` actors of one CPU each, made when first needed and used again.
+    """Up to `size` actors in one layout, made when first needed and used again.
 
     Room for all of them is reserved at once, so that a run that starts can also go on. Raises
     PlacementError where the cluster does not give it within a minute.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, layout: Layout, size: int) -> None:
+        self.layout = layout
         self._actors: list[tuple[Any, Host]] = []
-        self._group: PlacementGroup = placement_group([{"CPU": 1}] * size, strategy="PACK")
+        self._bundle_of, bundles, strategy = _bundles(layout, size)
+        self._group: PlacementGroup = placement_group(bundles, strategy=strategy)
         if not self._group.wait(timeout_seconds=_PLACING_SECONDS):
             free = float(ray.available_resources().get("CPU", 0.0))  # type: ignore[no-untyped-call]
             self.close()
             raise PlacementError(
-                f"the spec needs {size} CPUs at once and {free:g} are free; wait for what else "
-                f"runs on the cluster to end, or ask for fewer workers"
+                f"the spec needs {_wording(layout, bundles)} at once, and {free:g} CPUs are free; "
+                f"wait for what else runs on the cluster to end, or ask for fewer workers"
             )
 
     def take(self, *, workers: int, servers: int) -> list[Member]:
@@ -53,7 +83,7 @@ class Pool:
         Raises PlacementError where they do not start within two minutes, or cannot.
         """
         names = [f"rank {i}" for i in range(workers)] + [f"server {i}" for i in range(servers)]
-        new = [self._start(bundle) for bundle in range(len(self._actors), len(names))]
+        new = [self._start(number) for number in range(len(self._actors), len(names))]
         try:
             hosts = ray.get([actor.host.remote() for actor in new], timeout=_STARTING_SECONDS)
         except RayError as error:
@@ -71,11 +101,16 @@ class Pool:
             for position, (name, (actor, host)) in enumerate(zip(names, self._actors, strict=False))
         ]
 
-    def _start(self, bundle: int) -> Any:
-        where = PlacementGroupSchedulingStrategy(self._group, placement_group_bundle_index=bundle)
+    def _start(self, number: int) -> Any:
+        where = PlacementGroupSchedulingStrategy(
+            self._group, placement_group_bundle_index=self._bundle_of[number]
+        )
         # a restarted actor would have lost its state without saying so
         return Node.options(  # type: ignore[attr-defined]
-            num_cpus=1, max_restarts=0, max_task_retries=0, scheduling_strategy=where
+            num_cpus=self.layout.cpus_each,
+            max_restarts=0,
+            max_task_retries=0,
+            scheduling_strategy=where,
         ).remote()
 
     def discard(self) -> None:
@@ -89,3 +124,27 @@ class Pool:
         """End all actors and give the room back."""
         self.discard()
         remove_placement_group(self._group)
+
+
+def _bundles(layout: Layout, size: int) -> tuple[list[int], list[dict[str, float]], str]:
+    """Return the bundle of each process, Ray's bundles, and the strategy to place them by.
+
+    A logical host is one bundle, on a node of its own where there are as many nodes; else hosts
+    share nodes and are emulated.
+    """
+    if layout.hosts is None:
+        each = {"CPU": float(layout.cpus_each)}
+        return list(range(size)), [each] * size, layout.strategy
+    sizes = Counter(layout.hosts)
+    bundles = [{"CPU": float(layout.cpus_each * sizes[host])} for host in range(len(sizes))]
+    nodes = sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
+    apart = layout.strategy == "SPREAD" and nodes >= len(bundles)
+    return list(layout.hosts), bundles, "STRICT_SPREAD" if apart else layout.strategy
+
+
+def _wording(layout: Layout, bundles: list[dict[str, float]]) -> str:
+    cpus = f"{sum(bundle['CPU'] for bundle in bundles):g} CPUs"
+    if layout.hosts is None:
+        return f"{cpus}, {layout.cpus_each} for each worker and server,"
+    most = max(bundle["CPU"] for bundle in bundles)
+    return f"{cpus}, up to {most:g} on each of {len(bundles)} hosts,"

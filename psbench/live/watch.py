@@ -1,5 +1,6 @@
 """Watches over the processes of a trial: fetches their steps, and finds out who failed."""
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -7,9 +8,10 @@ from typing import Any
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 
-from psbench.errors import PeerLost, PeerTimeout, PsbenchError, TrialError
+from psbench.errors import PeerLost, PeerTimeout, PsbenchError, TrialError, TrialTimeout
 from psbench.live.placement import Member
 from psbench.results import StepRow
+from psbench.units import count
 
 _DRAIN_SECONDS = 1.0
 _ANSWER_SECONDS = 15.0
@@ -45,13 +47,16 @@ def gather(members: list[Member], calls: list[Any], *, seconds: float, stop: Sto
     return ray.get(calls)
 
 
-def watch(members: list[Member], calls: list[Any], stop: Stop) -> Iterator[list[StepRow]]:
+def watch(
+    members: list[Member], calls: list[Any], stop: Stop, *, seconds: float | None = None
+) -> Iterator[list[StepRow]]:
     """Yield finished steps once a second until all `calls`, one a member, have ended well.
 
     Raises the error of the process that is at fault: one that died before one that complains of
-    it. Raises KeyboardInterrupt once `stop()` says so. In both cases the steps that can still be
-    had are yielded before.
+    it. Raises TrialTimeout where they take longer than `seconds`, and KeyboardInterrupt once
+    `stop()` says so. In all cases the steps that can still be had are yielded before.
     """
+    deadline = math.inf if seconds is None else time.monotonic() + seconds
     drains = Drains(members)
     pending = list(calls)
     while pending:
@@ -67,6 +72,8 @@ def watch(members: list[Member], calls: list[Any], stop: Stop) -> Iterator[list[
         if stop():
             raise KeyboardInterrupt
         idle = [m for m, call in zip(members, calls, strict=True) if call in pending]
+        if idle and time.monotonic() > deadline:
+            raise TrialTimeout(f"not finished within {seconds:g} s: {drains.furthest_behind()}")
         _check_progress(idle, drains)
 
 
@@ -102,6 +109,11 @@ class Drains:
             isinstance(_error(call), RayActorError) or now - self._asked[name] > _ANSWER_SECONDS
             for name, call in self._calls.items()
         )
+
+    def furthest_behind(self) -> str:
+        """Say how far the slowest rank has come."""
+        name, (step, _) = min(self.progress.items(), key=lambda item: item[1][0])
+        return f"{name} had done {count(step + 1, 'step')}"
 
     def _seen(self, name: str, rows: list[StepRow]) -> list[StepRow]:
         if rows:

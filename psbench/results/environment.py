@@ -29,7 +29,6 @@ def environment(*, threads: int = 1, clock_uncertainty_s: float | None = 0.0) ->
         "cores": {"count": os.cpu_count(), "available": _available_cores()},
         "memory_bytes": _memory_bytes(),
         "threads": threads,
-        "pinned": False,
         "clock_uncertainty_s": clock_uncertainty_s,
     }
 

@@ -2,7 +2,7 @@
 
 from psbench.training.divergence import Divergence
 from psbench.training.learner import Learner, build_learner
-from psbench.training.reference import ReferenceStep, reference
+from psbench.training.reference import ReferenceStep, bare_loop, reference
 from psbench.training.store import TorchStore
 from psbench.training.tasks import DTYPES, TASKS, Data, Task
 
@@ -15,6 +15,7 @@ __all__ = [
     "ReferenceStep",
     "Task",
     "TorchStore",
+    "bare_loop",
     "build_learner",
     "reference",
 ]

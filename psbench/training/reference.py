@@ -1,10 +1,11 @@
-"""The single-process run that every synchronous strategy is held against.
+"""The single-process run that every synchronous strategy is held against, in values and in time.
 
 Plain PyTorch: the whole global batch at once, the model's own tensors, torch.optim on them. It
 shares with the strategies the task, the initial parameters and the batches, and nothing else.
 """
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -30,21 +31,43 @@ class ReferenceStep:
 
 def reference(cell: Cell, *, seed: int, repeat: int) -> Iterator[ReferenceStep]:
     """Yield the steps of a single-process run of a cell's model at its global batch."""
+    model, one_step = _prepare(cell, seed=seed, repeat=repeat)
+    for step in range(cell.steps):
+        loss = one_step(step)
+        gradient = _flat([p.grad for p in model.parameters() if p.grad is not None])
+        yield ReferenceStep(loss=loss.item(), gradient=gradient, parameters=_flat_of(model))
+
+
+def bare_loop(cell: Cell, *, seed: int, repeat: int) -> tuple[float, Tensor]:
+    """Train a cell's model; return (seconds of the steps after the warm-up, flat parameters)."""
+    model, one_step = _prepare(cell, seed=seed, repeat=repeat)
+    started = time.monotonic()
+    for step in range(cell.steps):
+        if step == cell.warmup:
+            started = time.monotonic()
+        one_step(step)
+    return time.monotonic() - started, _flat_of(model)
+
+
+def _prepare(cell: Cell, *, seed: int, repeat: int) -> tuple[nn.Module, Callable[[int], Tensor]]:
+    """Return the model, and a function that makes the step of a number and returns its loss."""
     assert isinstance(cell.task, ModelTask)
+    assert cell.optimizer is not None
     task, dtype = TASKS[cell.task.model], DTYPES[cell.task.dtype]
     model = build_model(task, dtype, seed=seed, repeat=repeat)
-    assert cell.optimizer is not None
     optimizer = build_optimizer(cell.optimizer, list(model.parameters()))
     train = task.data()[0].to(dtype)
     batches = GlobalBatches(len(train), cell.global_batch, seed=seed, repeat=repeat)
-    for step in range(cell.steps):
+
+    def one_step(step: int) -> Tensor:
         chosen = torch.from_numpy(batches.indices(step))
         optimizer.zero_grad()
         loss = task.loss(model, train.inputs[chosen], train.targets[chosen])
         loss.backward()  # type: ignore[no-untyped-call]
-        gradient = _flat([p.grad for p in model.parameters() if p.grad is not None])
         optimizer.step()
-        yield ReferenceStep(loss=loss.item(), gradient=gradient, parameters=_flat_of(model))
+        return loss
+
+    return model, one_step
 
 
 def _flat_of(model: nn.Module) -> Tensor:

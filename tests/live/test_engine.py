@@ -53,7 +53,7 @@ def outputs(engine, cell, *, seed=0, repeat=0):
 
 def final_parameters(engine, cell):
     """The flat parameters that each process of the last trial, of this cell, ended with."""
-    members = engine._pool.take(workers=cell.workers, servers=cell.servers)
+    members = engine._pool_for(cell).take(workers=cell.workers, servers=cell.servers)
     return ray.get([member.actor.parameters.remote() for member in members], timeout=30)
 
 

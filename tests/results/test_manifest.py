@@ -40,7 +40,6 @@ def test_the_environment_knows_this_machine():
     assert 1 <= where["cores"]["available"] <= where["cores"]["count"]
     assert where["memory_bytes"] > 0
     assert where["clock_uncertainty_s"] == 0.0
-    assert where["pinned"] is False
 
 
 def test_git_state_is_the_commit_and_whether_tracked_files_differ(tmp_path):

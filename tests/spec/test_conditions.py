@@ -176,5 +176,5 @@ def test_a_list_of_slow_ranks_is_one_axis():
     slow = [[], [{"rank": 1, "factor": 2}]]
     cells = spec(compute={"seconds": "1 ms"}, matrix={"compute.slow": slow}).cells()
     assert [len(one.compute.slow) for one in cells] == [0, 1]
-    with pytest.raises(SpecError, match="unknown axis 'compute.slow.rank'"):
+    with pytest.raises(SpecError, match=r"unknown axis 'compute\.slow\.rank'"):
         spec(compute={"seconds": "1 ms"}, matrix={"compute.slow.rank": [1]})

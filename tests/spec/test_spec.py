@@ -93,8 +93,8 @@ ABSENT = object()
         ),
         (
             {"strategy": None},
-            "strategy: expected a name (ring, tree, ps-sync, ps-async, native, none, bare) or a map,"
-            " got null",
+            "strategy: expected a name (ring, tree, ps-sync, ps-async, native, none, bare) or"
+            " a map, got null",
         ),
         (
             {"strategy": {"kind": "allreduce"}},

@@ -1,0 +1,39 @@
+"""The strategy `bare` in a process: a plain PyTorch loop between two readings of the clock."""
+
+from psbench.live.counters import Counters
+from psbench.live.job import OK, Checkpoint, Job, Report
+from psbench.training import Learner, bare_loop, build_learner
+
+
+class BareWorker:
+    """The one process of a trial of `bare`; `learner` evaluates what the loop has learned."""
+
+    def __init__(self, job: Job) -> None:
+        trial = job.trial
+        self._trial = trial
+        self.learner: Learner = build_learner(
+            trial.cell, seed=trial.seed, repeat=trial.repeat, rank=0
+        )
+        self.checkpoints: list[Checkpoint] = []
+
+    def train(self) -> Report:
+        """Run the loop. It counts and watches nothing, so it neither diverges nor has step rows."""
+        cell = self._trial.cell
+        seconds, parameters = bare_loop(cell, seed=self._trial.seed, repeat=self._trial.repeat)
+        self.learner.parameters[: len(parameters)].copy_(parameters)
+        self.checkpoints.append(
+            Checkpoint(
+                step=cell.steps,
+                samples=cell.steps * cell.global_batch,
+                seconds=seconds,
+                parameters=self.learner.parameters,
+            )
+        )
+        return Report(
+            status=OK,
+            steps=cell.steps,
+            samples=(cell.steps - cell.warmup) * cell.global_batch,
+            seconds=seconds,
+            counters=Counters(),
+            pushes=None,
+        )

@@ -1,0 +1,33 @@
+"""Which cores a process may run on."""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from psbench.live.host import Host
+
+
+def share_out(hosts: Sequence[Host], *, cores_each: int) -> list[tuple[int, ...]]:
+    """Return cores of its own for each process, in turn; none where a machine has too few.
+
+    As MPI launchers do: processes that would share a core are better left to the scheduler.
+    """
+    shares: list[tuple[int, ...]] = [()] * len(hosts)
+    for boot in {host.boot for host in hosts}:
+        own = [number for number, host in enumerate(hosts) if host.boot == boot]
+        cores = hosts[own[0]].cores
+        if len(own) * cores_each <= len(cores):
+            for position, number in enumerate(own):
+                start = position * cores_each
+                shares[number] = cores[start : start + cores_each]
+    return shares
+
+
+def hold_to(cores: Iterable[int]) -> None:
+    """Hold all threads of this process to these cores; those started later inherit it."""
+    allowed = set(cores)
+    for task in Path("/proc/self/task").iterdir():
+        try:
+            os.sched_setaffinity(int(task.name), allowed)
+        except ProcessLookupError:
+            continue  # it has just ended
