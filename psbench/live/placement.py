@@ -68,6 +68,7 @@ class Pool:
         self.layout = layout
         self._actors: list[tuple[Any, Host]] = []
         self._bundle_of, bundles, strategy = _bundles(layout, size)
+        _check_fit(bundles)
         self._group: PlacementGroup = placement_group(bundles, strategy=strategy)
         if not self._group.wait(timeout_seconds=_PLACING_SECONDS):
             free = float(ray.available_resources().get("CPU", 0.0))  # type: ignore[no-untyped-call]
@@ -129,17 +130,29 @@ class Pool:
 def _bundles(layout: Layout, size: int) -> tuple[list[int], list[dict[str, float]], str]:
     """Return the bundle of each process, Ray's bundles, and the strategy to place them by.
 
-    A logical host is one bundle, on a node of its own where there are as many nodes; else hosts
-    share nodes and are emulated.
+    A logical host is one bundle, and so is a process where there are none. To spread is to put each
+    bundle on a node of its own where there are as many; else they share nodes, and logical hosts
+    are emulated.
     """
-    if layout.hosts is None:
-        each = {"CPU": float(layout.cpus_each)}
-        return list(range(size)), [each] * size, layout.strategy
-    sizes = Counter(layout.hosts)
-    bundles = [{"CPU": float(layout.cpus_each * sizes[host])} for host in range(len(sizes))]
+    bundle_of = list(layout.hosts or range(size))
+    sizes = Counter(bundle_of)
+    bundles = [{"CPU": float(layout.cpus_each * sizes[number])} for number in range(len(sizes))]
     nodes = sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
+    # Ray's own SPREAD is a wish, and passed over where a node is just being given back
     apart = layout.strategy == "SPREAD" and nodes >= len(bundles)
-    return list(layout.hosts), bundles, "STRICT_SPREAD" if apart else layout.strategy
+    return bundle_of, bundles, "STRICT_SPREAD" if apart else layout.strategy
+
+
+def _check_fit(bundles: list[dict[str, float]]) -> None:
+    """Raise PlacementError where no node can hold a bundle: Ray would wait for ever."""
+    nodes = ray.nodes()  # type: ignore[no-untyped-call]
+    largest = max((node["Resources"].get("CPU", 0.0) for node in nodes if node["Alive"]), default=0)
+    most = max(bundle["CPU"] for bundle in bundles)
+    if most > largest:
+        raise PlacementError(
+            f"the spec needs {most:g} CPUs on one host and the cluster's largest node has "
+            f"{largest:g}; ask for fewer ranks_per_host or cpus_per_worker"
+        )
 
 
 def _wording(layout: Layout, bundles: list[dict[str, float]]) -> str:
