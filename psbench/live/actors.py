@@ -32,7 +32,7 @@ class Evaluation:
     samples: int
     seconds: float
     loss: float
-    accuracy: float
+    accuracy: float | None
 
 
 @ray.remote(concurrency_groups={"control": 1})  # type: ignore[call-overload]

@@ -1,6 +1,6 @@
 """The shape of the models: their common settings, and which fields they have."""
 
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict
 
@@ -42,3 +42,12 @@ def field_paths(model: type[BaseModel], prefix: str = "") -> dict[str, list[type
             for inner_path, owners in field_paths(inner, f"{path}.").items():
                 paths.setdefault(inner_path, []).extend(owners)
     return paths
+
+
+def free_maps(model: type[BaseModel]) -> tuple[str, ...]:
+    """Return the dotted paths into `model` whose value is a map with keys of the user's choice."""
+    return tuple(
+        path
+        for path, owners in field_paths(model).items()
+        if any(get_origin(annotations(o)[path.rpartition(".")[2]]) is dict for o in owners)
+    )

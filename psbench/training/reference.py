@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from psbench.spec import Cell, ModelTask
 from psbench.training.batches import GlobalBatches
 from psbench.training.optimizers import build_optimizer
-from psbench.training.tasks import DTYPES, TASKS, build_model
+from psbench.training.tasks import DTYPES, build_model, build_task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class ReferenceStep:
 def reference(cell: Cell, *, seed: int, repeat: int) -> Iterator[ReferenceStep]:
     """Yield the steps of a single-process run of a cell's model at its global batch."""
     assert isinstance(cell.task, ModelTask)
-    task, dtype = TASKS[cell.task.model], DTYPES[cell.task.dtype]
+    task, dtype = build_task(cell.task), DTYPES[cell.task.dtype]
     model = build_model(task, dtype, seed=seed, repeat=repeat)
     optimizer = build_optimizer(cell.task.optimizer, list(model.parameters()))
     train = task.data()[0].to(dtype)
