@@ -59,7 +59,7 @@ def _check_own(task: Task, spec: ModelTask) -> None:
     name, dtype = spec.model, DTYPES[spec.dtype]
     train, held_out = _data(task, name)
     again = build_task(spec)
-    if data_digest(train, held_out) != data_digest(*_data(again, name)):
+    if _digest(train, held_out, name) != _digest(*_data(again, name), name):
         raise _wrong(name, "its data differ from call to call; draw them from a seeded generator")
     model, initial = _model(task, name, dtype)
     _check_layers(model, name)
@@ -87,6 +87,11 @@ def _data(task: Task, name: str) -> tuple[Data, Data]:
         if len(part) == 0:
             raise _wrong(name, f"no {title} samples; one is the least")
     return data
+
+
+def _digest(train: Data, held_out: Data, name: str) -> str:
+    with blamed(name, f"reading the samples of {name}"):
+        return data_digest(train, held_out)
 
 
 def _model(task: Task, name: str, dtype: torch.dtype) -> tuple[nn.Module, Tensor]:
@@ -128,19 +133,21 @@ def _check_step(task: Task, model: nn.Module, batch: Data, name: str) -> None:
     values, gradients = parameters[0].new_zeros(2, sum(p.numel() for p in parameters)).unbind()
     with blamed(name, f"a step of {name}"):
         flatten(model, values, gradients)
+        chance = torch.get_rng_state()
         loss = _loss(task, model, batch, name)
+        drawn = not torch.equal(torch.get_rng_state(), chance)
         expected = _autograd(loss, parameters)
         again = _loss(task, model, batch, name)
         again.backward()  # type: ignore[no-untyped-call]
         alone = [_loss(task, model, batch[i : i + 1], name) for i in range(len(batch))]
-    if not _close(again, loss):
+    if drawn or not _close(again, loss):
         raise _wrong(name, "its loss changes from call to call; leave chance and memory out of it")
     mean = torch.stack(alone).mean()
     if not _close(loss, mean):
         raise _wrong(
             name,
-            f"its loss is no mean over samples, {float(loss):.4g} of {len(batch)} and in the mean"
-            f" {float(mean):.4g} of each alone; a batch is cut differently for each number of"
+            f"its loss is no mean over samples, {loss.item():.4g} of {len(batch)} and in the mean"
+            f" {mean.item():.4g} of each alone; a batch is cut differently for each number of"
             " workers",
         )
     kept = [*map(id, parameters)] == [*map(id, model.parameters())]
@@ -160,7 +167,7 @@ def _loss(task: Task, model: nn.Module, batch: Data, name: str) -> Tensor:
             name, f"loss() returned a {type(loss).__name__}{shape}; return a scalar tensor"
         )
     if not torch.isfinite(loss):
-        raise _wrong(name, f"its loss is {float(loss)} at the initial parameters")
+        raise _wrong(name, f"its loss is {loss.item()} at the initial parameters")
     if not loss.requires_grad:
         raise _wrong(name, "its loss depends on no parameter that can be trained")
     return loss
@@ -185,6 +192,7 @@ def _inside(parameters: Sequence[Tensor], vector: Tensor) -> bool:
 
 
 def _close(ours: Tensor, theirs: Tensor) -> bool:
+    ours, theirs = ours.detach(), theirs.detach()
     return torch.allclose(ours, theirs, rtol=1e-3, atol=1e-4 * float(theirs.abs().max()))
 
 

@@ -1,6 +1,5 @@
 """Samples that come as arrays: read from a file, and cut into training and held out."""
 
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -62,15 +61,17 @@ def missing(path: str) -> SpecError:
 
 def _arrays(path: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return file["inputs"], file["targets"]
+        with Path(path).open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            found = dict(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else {}
     except FileNotFoundError:
         raise missing(path) from None
-    except KeyError as error:
-        raise _wrong(path, " ".join(str(error.args[0]).split())) from None
-    # a single array is no context manager: AttributeError or TypeError
-    except (OSError, EOFError, ValueError, AttributeError, TypeError, zipfile.BadZipFile) as error:
-        raise _wrong(path, " ".join(str(error).split())) from None
+    except Exception as error:  # numpy says in many ways that a file is no archive
+        text = " ".join(str(error).split())
+        raise _wrong(path, "holds pickled objects" if "pickle" in text else text) from None
+    if not found.keys() >= {"inputs", "targets"}:
+        raise _wrong(path, f"holds {', '.join(found) or 'no named arrays'}")
+    return found["inputs"], found["targets"]
 
 
 def _form(array: npt.NDArray[Any]) -> str:
