@@ -24,18 +24,17 @@ from psbench.units import parse_bytes
 ITEM_SIZES: dict[Dtype, int] = {"float32": 4, "float64": 8}
 """Bytes of one element."""
 
-
 _OWN_MODEL = r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$"
 _OWN_HINT = "or a function of your own, as package.module:function"
 
 
-def is_own(model: str) -> bool:
+def _is_own(model: str) -> bool:
     """Tell whether `model` names a function of the user's own rather than a built-in model."""
     return ":" in model
 
 
 def _model_name(name: str) -> str:
-    if not is_own(name):
+    if not _is_own(name):
         if name not in MODELS:
             raise wrong(f"{unknown('model', name, MODELS)}; {_OWN_HINT}")
     elif not re.fullmatch(_OWN_MODEL, name):
@@ -49,7 +48,7 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _path(value: str) -> str:
+def _data_path(value: str) -> str:
     if not value or "\0" in value:
         raise wrong(f"expected the path of a file or folder, got {show(value)}")
     return value
@@ -92,7 +91,7 @@ ModelName = Annotated[
     WithJsonSchema({"anyOf": [{"enum": list(MODELS)}, {"type": "string", "pattern": _OWN_MODEL}]}),
 ]
 NumParameters = Annotated[int, Field(ge=100, le=10**10), BeforeValidator(_whole)]
-DataPath = Annotated[str, AfterValidator(_path)]
+DataPath = Annotated[str, AfterValidator(_data_path)]
 
 
 class Sgd(Frozen):
@@ -157,7 +156,7 @@ class ModelTask(Frozen):
     @classmethod
     def _of_own_functions(cls, options: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         model = info.data.get("model")
-        if options and model and not is_own(model):
+        if options and model and not _is_own(model):
             raise conflict(f"{model} takes no options; leave them out")
         if "data" in options:
             raise wrong("data has a field of its own; write it as task.data")

@@ -1,16 +1,14 @@
 """Models of the user's own: what is taken, and the one line that each mistake earns."""
 
-import pickle
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from psbench.errors import SpecError
 from psbench.spec import Cell, ModelTask, Spec
-from psbench.training import build_learner, build_task, check_task, check_tasks, reference
+from psbench.training import build_learner, check_task, check_tasks, reference
 
 ROOT = Path(__file__).parents[2]
 
@@ -357,91 +355,3 @@ def test_the_example_and_the_specs_of_the_repository(monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     for name in ("own_model/spec.yaml", "byte_lm.yaml", "quickstart.yaml"):
         check_tasks(Spec.load(ROOT / "experiments" / name).cells())
-
-
-CLASSES = {"inputs": np.ones((6, 2, 3), np.float32), "targets": np.array([0, 1, 2, 0, 1, 2], "i2")}
-
-
-@pytest.mark.parametrize("model", ["logistic_regression", "mlp"])
-def test_samples_of_ones_own(make_task, tmp_path, model):
-    np.savez(tmp_path / "x.npz", **CLASSES)
-    task = make_task(model, data=str(tmp_path / "x.npz"))
-    train, held_out = task.data()
-    assert (len(train), len(held_out)) == (4, 2)
-    assert (train.inputs.dtype, train.targets.dtype) == (torch.float32, torch.int64)
-    assert sorted([*train.targets.tolist(), *held_out.targets.tolist()]) == [0, 0, 1, 1, 2, 2]
-    assert task.model()(train.inputs).shape == (4, 3)
-
-
-FORM = (
-    "; expected an .npz file with the arrays inputs, (n, ...) of floating-point numbers, and"
-    " targets, (n,) of whole numbers from 0 up"
-)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"inputs": np.ones((6, 2), int)}, "inputs are int64 of shape (6, 2)"),
-        ({"targets": np.ones(6)}, "targets are float64 of shape (6,)"),
-        ({"targets": np.ones((6, 1), int)}, "targets are int64 of shape (6, 1)"),
-        ({"targets": np.arange(5)}, "6 inputs and 5 targets"),
-        ({"inputs": np.ones((1, 2)), "targets": np.zeros(1, int)}, "1 samples; two are the least"),
-        ({"inputs": np.ones((6, 0))}, "inputs are float64 of shape (6, 0), which holds nothing"),
-        ({"targets": np.arange(6) - 1}, "targets from -1 to 4; two classes are the least"),
-        ({"targets": np.zeros(6, int)}, "targets from 0 to 0; two classes are the least"),
-        ({"labels": CLASSES["targets"], "targets": None}, "holds inputs, labels"),
-        ({"inputs": np.array([{}] * 6)}, "holds pickled objects"),
-    ],
-)
-def test_samples_of_another_form(own, tmp_path, changes, message):
-    arrays = {name: array for name, array in (CLASSES | changes).items() if array is not None}
-    np.savez(tmp_path / "x.npz", **arrays)
-    text = problem(own(model="logistic_regression", data="x.npz"))
-    assert text.startswith(f"task.data: x.npz: {message}")
-    assert text.endswith(FORM)
-
-
-def test_pickled_objects_are_not_executed(own, tmp_path):
-    class Trap:
-        def __reduce__(self):
-            return (Path.touch, (tmp_path / "sprung",))
-
-    np.savez(tmp_path / "x.npz", **(CLASSES | {"inputs": np.array([Trap()] * 6, dtype=object)}))
-    (tmp_path / "y.npz").write_bytes(pickle.dumps(Trap()))
-    for name in ("x.npz", "y.npz"):
-        text = problem(own(model="mlp", parameters=100, data=name))
-        assert text.startswith(f"task.data: {name}: ")
-        assert text.endswith(FORM)
-    assert not (tmp_path / "sprung").exists()
-
-
-def test_files_that_are_no_samples(own, tmp_path):
-    np.save(tmp_path / "x.npy", CLASSES["inputs"])
-    (tmp_path / "empty.npz").touch()
-    (tmp_path / "torn.npz").write_bytes(b"PK\x03\x04 and no more")
-    for name in ("x.npy", "empty.npz", "torn.npz", "."):
-        text = problem(own(model="logistic_regression", data=name))
-        assert text.startswith(f"task.data: {name}: ")
-        assert text.endswith(FORM)
-    text = problem(own(model="logistic_regression", data="no.npz"))
-    assert text == f"task.data: no.npz: no such file or folder, seen from {tmp_path}"
-
-
-def test_text_of_ones_own(own, tmp_path):
-    (tmp_path / "texts" / "b").mkdir(parents=True)
-    (tmp_path / "texts" / "b" / "1").write_bytes(b"\xff" * 65)
-    (tmp_path / "texts" / "a").write_bytes(b"a" * 65)
-    (tmp_path / "texts" / "c").write_bytes(b"c" * 70)
-    train, held_out = build_task(own(model="byte_lm", data="texts")).data()
-    assert train.inputs[:, 0].tolist() == [ord("a"), 255]
-    assert held_out.targets.tolist() == [[ord("c")] * 64]
-    train, held_out = build_task(own(model="byte_lm", data="my_model.py")).data()
-    assert bytes(train.inputs[0].tolist()) == GOOD.encode()[:64]
-    (tmp_path / "short").write_bytes(bytes(129))
-    assert problem(own(model="byte_lm", data="short")) == (
-        "task.data: short: 129 bytes; two windows of 65 are the least, one to train on and one"
-        " held out"
-    )
-    text = problem(own(model="byte_lm", data="no"))
-    assert text == f"task.data: no: no such file or folder, seen from {tmp_path}"
