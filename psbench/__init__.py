@@ -4,7 +4,8 @@
     results = psbench.run(spec)
     results.summary()
 
-Reading results (`psbench.load`) needs neither ray nor torch.
+Reading results (`psbench.load`) needs neither ray nor torch. `Task` and `Data` are what a model of
+your own is made of.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
 
     from psbench.analysis import Results, load
     from psbench.spec import Spec
+    from psbench.training import Data, Task
 
-__all__ = ["Results", "Spec", "load", "run"]
+__all__ = ["Data", "Results", "Spec", "Task", "load", "run"]
 
 
 def run(spec: "Spec", *, out: "str | PathLike[str] | None" = None) -> "Results":
@@ -42,4 +44,8 @@ def __getattr__(name: str) -> Any:
         from psbench import analysis
 
         return getattr(analysis, name)
+    if name in ("Data", "Task"):
+        from psbench import training
+
+        return getattr(training, name)
     raise AttributeError(f"module 'psbench' has no attribute {name!r}")

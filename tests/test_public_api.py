@@ -1,4 +1,4 @@
-"""The public API is four names, and what does not run a trial costs neither ray nor torch."""
+"""The public API is six names, and what does not run a trial costs neither ray nor torch."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import psbench
-from psbench import analysis, spec
+from psbench import analysis, spec, training
 
 HEAVY = {"ray", "torch"}
 
@@ -22,10 +22,12 @@ def _imported(command: list[str]) -> set[str]:
 
 
 def test_the_names():
-    assert psbench.__all__ == ["Results", "Spec", "load", "run"]
+    assert psbench.__all__ == ["Data", "Results", "Spec", "Task", "load", "run"]
     assert psbench.Results is analysis.Results
     assert psbench.load is analysis.load
     assert psbench.Spec is spec.Spec
+    assert psbench.Data is training.Data
+    assert psbench.Task is training.Task
     assert callable(psbench.run)
 
 

@@ -4,6 +4,7 @@ It runs a whole trial in one call on its main thread. The `control` concurrency 
 meanwhile: that is how the engine sees that a process lives, and fetches its finished steps.
 """
 
+import os
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,7 +33,7 @@ class Evaluation:
     samples: int
     seconds: float
     loss: float
-    accuracy: float
+    accuracy: float | None
 
 
 @ray.remote(concurrency_groups={"control": 1})  # type: ignore[call-overload]
@@ -112,15 +113,20 @@ class Node:
             self._node = BareWorker(job)
         else:
             self._node = Worker(job, transport, self._log)
-        return replace(self._node.train(), peak_memory_bytes=peak_memory_bytes())
+        return self._measured(self._node, self._node.train())
 
     def serve(self, job: Job) -> Report:
         """Run one trial as a parameter server."""
         self._node = Server(job, self._prepare(job))
-        return replace(self._node.serve(), peak_memory_bytes=peak_memory_bytes())
+        return self._measured(self._node, self._node.serve())
+
+    def _measured(self, node: Worker | Server | BareWorker, report: Report) -> Report:
+        return replace(report, peak_memory_bytes=peak_memory_bytes(), digest=node.learner.digest)
 
     def _prepare(self, job: Job) -> Transport:
         assert self._transport is not None, "connect comes before a trial"
+        if os.path.isdir(job.folder):  # on another host it may not be there, nor be needed
+            os.chdir(job.folder)
         self._node = None  # its memory is not this trial's
         reset_peak_memory()
         # a setting of each thread: not in __init__, which another one runs

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import ray
 
-from psbench.errors import PeerTimeout, PsbenchError, TrialTimeout
+from psbench.errors import Mismatch, PeerTimeout, PsbenchError, TrialTimeout
 from psbench.live.cluster import cluster
 from psbench.live.cores import share_out
 from psbench.live.job import DIVERGED, OK, Job, Report
@@ -17,6 +17,7 @@ from psbench.live.transports import resolve_transport
 from psbench.live.watch import gather, watch
 from psbench.results import EngineOutput, EvalRow, TrialRow, TrialStatus
 from psbench.spec import Cell, Trial
+from psbench.training import check_tasks
 from psbench.units import count
 
 _CONNECT_SECONDS = 60.0
@@ -29,10 +30,12 @@ died within seconds, and one that is stopped within half a minute; see `watch`."
 class LiveEngine:
     """Runs the trials of `cells`; a context manager that owns the actors and, if embedded, Ray.
 
-    Raises PlacementError on entering where the cluster cannot hold the largest cell.
+    Raises SpecError on entering where a user's own task is wrong, and PlacementError where the
+    cluster cannot hold the largest cell.
     """
 
     def __init__(self, cells: Sequence[Cell]) -> None:
+        self._cells = cells
         self._largest = max(cells, key=lambda cell: cell.cpus)
         self._sizes: dict[Layout, int] = {}
         for cell in cells:
@@ -45,6 +48,7 @@ class LiveEngine:
         self._pool: Pool | None = None
 
     def __enter__(self) -> Self:
+        check_tasks(self._cells)
         with contextlib.ExitStack() as stack:
             self.cluster = stack.enter_context(cluster(self._largest.cpus))
             stack.callback(self._close_pool)
@@ -142,12 +146,13 @@ class Attempt:
         self._members = self._pool().take(workers=cell.workers, servers=cell.servers)
         self._cores = self._shares_of_cores()
         self._connect(generation, stop)
-        job = Job(trial=self._trial, generation=generation)
+        job = Job(trial=self._trial, generation=generation, folder=os.getcwd())
         workers, servers = self._members[: cell.workers], self._members[cell.workers :]
         calls = [member.actor.train.remote(job) for member in workers]
         calls += [member.actor.serve.remote(job) for member in servers]
         yield from watch(self._members, calls, stop, seconds=cell.timeout)
         reports = ray.get(calls)
+        self._check_samples(reports)
         yield from self._evaluations(stop)
         yield self._summary(reports)
 
@@ -184,6 +189,16 @@ class Attempt:
             for rank, member in enumerate(members)
         ]
         gather(members, joined, seconds=2 * _CONNECT_SECONDS, stop=stop)
+
+    def _check_samples(self, reports: list[Report]) -> None:
+        """Raise Mismatch where processes read different data, as hosts of unlike software may."""
+        first = self._members[0]
+        for member, report in zip(self._members, reports, strict=True):
+            if report.digest != reports[0].digest:
+                raise Mismatch(
+                    f"{member} trains on other data than {first}: install the same Python and "
+                    f"psbench, and the same task.data, on all hosts"
+                )
 
     def _evaluations(self, stop: Callable[[], bool]) -> Iterator[EvalRow]:
         calls = [member.actor.evaluate.remote() for member in self._members]

@@ -21,6 +21,8 @@ class Job:
 
     trial: Trial
     generation: int
+    folder: str
+    """the driver's working directory, where a user's own model and data are looked for"""
 
     def strategy(self, numel: int) -> Strategy:
         """Build the trial's strategy for flat vectors of `numel` elements."""
@@ -76,6 +78,8 @@ class Report:
     """pushes answered (worker), or applied (server); None without a server"""
     pushes_sent: int | None = None
     peak_memory_bytes: int = 0
+    digest: str = ""
+    """of the samples this process trained on or evaluates with"""
 
 
 @dataclass(frozen=True)

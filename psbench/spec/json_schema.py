@@ -1,11 +1,12 @@
 """The JSON Schema of a spec, for editors."""
 
+import re
 from typing import Any
 
 from psbench.spec.cell import Cell
 from psbench.spec.spec import Spec
 from psbench.spec.strategy import SHORTHANDS
-from psbench.spec.structure import field_paths
+from psbench.spec.structure import field_paths, free_maps
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -69,14 +70,25 @@ def _field_schemas(cell: dict[str, Any]) -> dict[str, Any]:
 
 
 def _matrix_schema(fields: dict[str, Any], description: str) -> dict[str, Any]:
+    inside = [rf"^{re.escape(path)}\..+" for path in free_maps(Cell)]
     entries = {
         "type": "array",
-        "items": {"type": "object", "properties": fields, "additionalProperties": False},
+        "items": {
+            "type": "object",
+            "properties": fields,
+            "patternProperties": {path: {} for path in inside},
+            "additionalProperties": False,
+        },
     }
-    axes = {path: {"type": "array", "minItems": 1, "items": one} for path, one in fields.items()}
+    axes = {path: _axis_schema(one) for path, one in fields.items()}
     return {
         "description": description,
         "type": ["object", "null"],
         "properties": axes | {"include": entries, "exclude": entries},
+        "patternProperties": {path: _axis_schema({}) for path in inside},
         "additionalProperties": False,
     }
+
+
+def _axis_schema(value: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "minItems": 1, "items": value}

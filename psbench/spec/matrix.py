@@ -9,7 +9,7 @@ from typing import Any
 from psbench.spec.cell import Cell
 from psbench.spec.document import LISTS_OF_FIELDS
 from psbench.spec.messages import FieldError, FieldPath, show, unknown
-from psbench.spec.structure import field_paths
+from psbench.spec.structure import field_paths, free_maps
 
 MAX_CELLS = 1000
 
@@ -34,11 +34,12 @@ def points(matrix: dict[str, Any]) -> tuple[Point, ...]:
     alone or, without these either, one empty point: the base itself.
     """
     known = tuple(field_paths(Cell))
+    free = free_maps(Cell)
     axes = {name: matrix[name] for name in matrix if name not in LISTS_OF_FIELDS}
     for name, values in axes.items():
-        _check_axis(name, values, known)
-    includes = _entries(matrix, "include", known)
-    excludes = _entries(matrix, "exclude", tuple(axes))
+        _check_axis(name, values, known, free)
+    includes = _entries(matrix, "include", known, free)
+    excludes = _entries(matrix, "exclude", tuple(axes), ())
     size = math.prod(len(values) for values in axes.values()) + len(includes)
     if size > MAX_CELLS:
         raise FieldError(("matrix",), f"{size} cells; a spec may have {MAX_CELLS}")
@@ -46,8 +47,8 @@ def points(matrix: dict[str, Any]) -> tuple[Point, ...]:
     return tuple(_excluded(grid, excludes) + includes)
 
 
-def _check_axis(name: str, values: Any, known: Iterable[str]) -> None:
-    if name not in known:
+def _check_axis(name: str, values: Any, known: tuple[str, ...], free: tuple[str, ...]) -> None:
+    if not _is_known(name, known, free):
         raise FieldError(("matrix", name), unknown("axis", name, known), named=True)
     if not isinstance(values, list):
         raise FieldError(("matrix", name), f"expected a list of values, got {show(values)}")
@@ -55,7 +56,15 @@ def _check_axis(name: str, values: Any, known: Iterable[str]) -> None:
         raise FieldError(("matrix", name), "an axis needs at least one value")
 
 
-def _entries(matrix: dict[str, Any], key: str, known: tuple[str, ...]) -> list[Point]:
+def _is_known(name: str, known: tuple[str, ...], free: tuple[str, ...]) -> bool:
+    """Tell whether `name` is one of `known` or leads into one of the `free` maps."""
+    into_map = any(name.startswith(f"{path}.") for path in free) and all(name.split("."))
+    return name in known or into_map
+
+
+def _entries(
+    matrix: dict[str, Any], key: str, known: tuple[str, ...], free: tuple[str, ...]
+) -> list[Point]:
     entries = [] if matrix.get(key) is None else matrix[key]
     if not isinstance(entries, list):
         raise FieldError(("matrix", key), f"expected a list of maps, got {show(entries)}")
@@ -65,7 +74,7 @@ def _entries(matrix: dict[str, Any], key: str, known: tuple[str, ...]) -> list[P
         if not isinstance(entry, dict) or not entry:
             raise FieldError(origin, f"expected a map from field to value, got {show(entry)}")
         for name in entry:
-            if name not in known:
+            if not _is_known(name, known, free):
                 noun = "axis" if key == "exclude" else "field"
                 raise FieldError((*origin, name), unknown(noun, name, known), named=True)
         found.append(

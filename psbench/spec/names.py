@@ -5,7 +5,7 @@ Each room that turns a name into an object keeps a plain dict whose keys equal o
 
 from typing import Literal, get_args
 
-Model = Literal["digits_mlp", "digits_cnn"]
+Model = Literal["digits_mlp", "digits_cnn", "logistic_regression", "mlp", "byte_lm"]
 Dtype = Literal["float32", "float64"]
 OptimizerKind = Literal["sgd", "adam"]
 StrategyKind = Literal["all_reduce", "parameter_server", "native", "none", "bare"]

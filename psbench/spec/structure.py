@@ -48,3 +48,12 @@ def field_paths(model: type[BaseModel], prefix: str = "") -> dict[str, list[type
 
 def _is_list(annotation: Any) -> bool:
     return get_origin(annotation) in (list, tuple)
+
+
+def free_maps(model: type[BaseModel]) -> tuple[str, ...]:
+    """Return the dotted paths into `model` whose value is a map with keys of the user's choice."""
+    return tuple(
+        path
+        for path, owners in field_paths(model).items()
+        if any(get_origin(annotations(o)[path.rpartition(".")[2]]) is dict for o in owners)
+    )

@@ -1,8 +1,11 @@
 """What the workers do between synchronisations: train a model, or only move a payload."""
 
+import math
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Discriminator,
     Field,
@@ -13,13 +16,53 @@ from pydantic import (
     field_validator,
 )
 
-from psbench.spec.messages import conflict, show, wrong
-from psbench.spec.names import Dtype, Model
+from psbench.spec.messages import MISSING, conflict, show, unknown, wrong
+from psbench.spec.names import MODELS, Dtype
 from psbench.spec.structure import Frozen
 from psbench.units import parse_bytes
 
 ITEM_SIZES: dict[Dtype, int] = {"float32": 4, "float64": 8}
 """Bytes of one element."""
+
+_OWN_MODEL = r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$"
+_OWN_HINT = "or a function of your own, as package.module:function"
+
+
+def _is_own(model: str) -> bool:
+    """Tell whether `model` names a function of the user's own rather than a built-in model."""
+    return ":" in model
+
+
+def _model_name(name: str) -> str:
+    if not _is_own(name):
+        if name not in MODELS:
+            raise wrong(f"{unknown('model', name, MODELS)}; {_OWN_HINT}")
+    elif not re.fullmatch(_OWN_MODEL, name):
+        raise wrong(
+            f"expected package.module:function, Python names joined by dots, got {show(name)}"
+        )
+    return name
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _data_path(value: str) -> str:
+    if not value or "\0" in value:
+        raise wrong(f"expected the path of a file or folder, got {show(value)}")
+    return value
+
+
+def _check_finite(value: Any, where: str) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise wrong(f"{where} must be finite, got {show(value)}")
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            _check_finite(inner, f"{where}.{name}" if where else name)
+    if isinstance(value, list):
+        for index, inner in enumerate(value):
+            _check_finite(inner, f"{where}[{index}]")
 
 
 def _pair(value: Any) -> Any:
@@ -42,6 +85,13 @@ Size = Annotated[
     BeforeValidator(_nbytes),
     WithJsonSchema({"type": "string", "examples": ["4 MiB", "25 MB", "0 B"]}),
 ]
+ModelName = Annotated[
+    str,
+    AfterValidator(_model_name),
+    WithJsonSchema({"anyOf": [{"enum": list(MODELS)}, {"type": "string", "pattern": _OWN_MODEL}]}),
+]
+NumParameters = Annotated[int, Field(ge=100, le=10**10), BeforeValidator(_whole)]
+DataPath = Annotated[str, AfterValidator(_data_path)]
 
 
 class Sgd(Frozen):
@@ -68,12 +118,54 @@ Optimizer = Annotated[Sgd | Adam, Discriminator("kind")]
 
 
 class ModelTask(Frozen):
-    """Train a model."""
+    """Train a model: one that is built in, or what a function of the user's own returns."""
 
-    model: Model
+    model: ModelName
+    """a built-in name, or package.module:function"""
+    parameters: NumParameters | None = Field(default=None, validate_default=True)
+    """how many parameters mlp is to have, about; needed by it, refused for others"""
+    data: DataPath | None = None
+    """a file or folder, relative to the working directory; null: the model's own data"""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """keywords of a function of the user's own"""
     optimizer: Optimizer
     dtype: Dtype = "float32"
     """of parameters and gradients"""
+
+    @field_validator("parameters")
+    @classmethod
+    def _of_mlp_alone(cls, parameters: int | None, info: ValidationInfo) -> int | None:
+        model = info.data.get("model")
+        if model == "mlp" and parameters is None:
+            raise wrong(MISSING)
+        if model not in ("mlp", None) and parameters is not None:
+            raise conflict(
+                f"only mlp is built to a number of parameters, not {model}; leave it out"
+            )
+        return parameters
+
+    @field_validator("data")
+    @classmethod
+    def _of_models_that_read(cls, data: str | None, info: ValidationInfo) -> str | None:
+        model = info.data.get("model")
+        if data is not None and model in ("digits_mlp", "digits_cnn"):
+            raise conflict(f"{model} has data of its own; leave it out")
+        return data
+
+    @field_validator("options")
+    @classmethod
+    def _of_own_functions(cls, options: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        model = info.data.get("model")
+        if options and model and not _is_own(model):
+            raise conflict(f"{model} takes no options; leave them out")
+        if "data" in options:
+            raise wrong("data has a field of its own; write it as task.data")
+        _check_finite(options, "")
+        return options
+
+    def __hash__(self) -> int:
+        # without the options: a map has no hash
+        return hash((self.model, self.parameters, self.data, self.optimizer, self.dtype))
 
 
 class PayloadTask(Frozen):

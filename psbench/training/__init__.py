@@ -1,10 +1,11 @@
 """What is learned: tasks, batches, flat vectors, the torch store, the single-process reference."""
 
+from psbench.training.check import check_task, check_tasks
 from psbench.training.divergence import Divergence
 from psbench.training.learner import Learner, build_learner
 from psbench.training.reference import ReferenceStep, bare_loop, reference
 from psbench.training.store import TorchStore
-from psbench.training.tasks import DTYPES, TASKS, Data, Task
+from psbench.training.tasks import DTYPES, TASKS, Data, Task, build_task, data_digest
 
 __all__ = [
     "DTYPES",
@@ -17,5 +18,9 @@ __all__ = [
     "TorchStore",
     "bare_loop",
     "build_learner",
+    "build_task",
+    "check_task",
+    "check_tasks",
+    "data_digest",
     "reference",
 ]

@@ -10,7 +10,14 @@ from psbench.spec import Cell, ModelTask, PayloadTask, Reduce
 from psbench.training.batches import GlobalBatches, rank_slice
 from psbench.training.flat import flatten
 from psbench.training.store import TorchStore
-from psbench.training.tasks import DTYPES, TASKS, Task, build_model, evaluate
+from psbench.training.tasks import (
+    DTYPES,
+    Task,
+    build_model,
+    build_task,
+    data_digest,
+    evaluate,
+)
 
 
 class Allocate(Protocol):
@@ -26,6 +33,8 @@ class Learner(Protocol):
     parameters: Tensor
     gradients: Tensor
     carried: int
+    digest: str
+    """of the samples, equal on all ranks of a sound trial; "" where there are none"""
 
     def compute(self, step: int, *, reduce: Reduce | None, part: int = 0, parts: int = 1) -> int:
         """Add the gradient of a part of this rank's slice of the step's batch to `gradients`, as
@@ -40,8 +49,9 @@ class Learner(Protocol):
     def loss(self) -> float:
         """Return the loss that `parameters` carries; NaN where the task has none."""
 
-    def evaluate(self, parameters: Tensor) -> tuple[float, float]:
-        """Return (loss, accuracy) on the held-out samples at a copy of `parameters`."""
+    def evaluate(self, parameters: Tensor) -> tuple[float, float | None]:
+        """Return (loss, accuracy) on the held-out samples at a copy of `parameters`; None for an
+        accuracy where the task has none."""
 
 
 def build_learner(
@@ -68,7 +78,7 @@ class ModelLearner:
         rank: int,
         allocate: Allocate,
     ) -> None:
-        self._task: Task = TASKS[spec.model]
+        self._task: Task = build_task(spec)
         self._optimizer = cell.optimizer
         dtype = DTYPES[spec.dtype]
         self._model = build_model(self._task, dtype, seed=seed, repeat=repeat)
@@ -78,6 +88,7 @@ class ModelLearner:
         flatten(self._model, self.parameters, self.gradients)
         self._store = TorchStore(self.parameters, self._optimizer, carried=self.carried)
         train, held_out = self._task.data()
+        self.digest = data_digest(train, held_out)
         self._train, self._held_out = train.to(dtype), held_out.to(dtype)
         batch = cell.global_batch
         self._batches = GlobalBatches(len(train), batch, seed=seed, repeat=repeat)
@@ -108,7 +119,7 @@ class ModelLearner:
     def loss(self) -> float:
         return float(self.parameters[-1])
 
-    def evaluate(self, parameters: Tensor) -> tuple[float, float]:
+    def evaluate(self, parameters: Tensor) -> tuple[float, float | None]:
         kept = self.parameters.clone()
         self.parameters.copy_(parameters)
         result = evaluate(self._task, self._model, self._held_out)
@@ -120,6 +131,7 @@ class PayloadLearner:
     """No model: a buffer of bytes, made anew each step, so that only communication is seen."""
 
     carried = 0
+    digest = ""
 
     def __init__(self, spec: PayloadTask, *, allocate: Allocate) -> None:
         dtype = DTYPES[spec.dtype]
@@ -140,5 +152,5 @@ class PayloadLearner:
     def loss(self) -> float:
         return float("nan")
 
-    def evaluate(self, parameters: Tensor) -> tuple[float, float]:
-        return float("nan"), float("nan")
+    def evaluate(self, parameters: Tensor) -> tuple[float, float | None]:
+        return float("nan"), None

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from psbench.spec import Cell, ModelTask
 from psbench.training.batches import GlobalBatches
 from psbench.training.optimizers import build_optimizer
-from psbench.training.tasks import DTYPES, TASKS, build_model
+from psbench.training.tasks import DTYPES, build_model, build_task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ def _prepare(cell: Cell, *, seed: int, repeat: int) -> tuple[nn.Module, Callable
     """Return the model, and a function that makes the step of a number and returns its loss."""
     assert isinstance(cell.task, ModelTask)
     assert cell.optimizer is not None
-    task, dtype = TASKS[cell.task.model], DTYPES[cell.task.dtype]
+    task, dtype = build_task(cell.task), DTYPES[cell.task.dtype]
     model = build_model(task, dtype, seed=seed, repeat=repeat)
     optimizer = build_optimizer(cell.optimizer, list(model.parameters()))
     train = task.data()[0].to(dtype)

@@ -87,7 +87,7 @@ def run_trial(connect, everywhere):
 
     def run(cell, seed=0, repeat=0, prepare=None):
         transports = connect(cell.workers + cell.servers)
-        job = Job(trial=Trial(cell=cell, repeat=repeat, seed=seed), generation=7)
+        job = Job(trial=Trial(cell=cell, repeat=repeat, seed=seed), generation=7, folder=".")
         logs = [StepLog() for _ in range(cell.workers)]
         nodes = [
             Worker(job, transport, logs[transport.rank])

@@ -138,3 +138,32 @@ def test_the_bare_loop_learns_what_the_reference_does(engine):
     assert (evals[0].step, evals[0].samples) == (12, 96)
     assert evals[0].loss == pytest.approx(others[0].loss, rel=1e-10)
     assert evals[0].accuracy == others[0].accuracy
+
+
+OWN = """
+import os
+import torch
+from psbench import Data, Task
+
+def build(same: bool) -> Task:
+    seed = 0 if same else os.getpid()
+    inputs = torch.rand(64, 3, generator=torch.Generator().manual_seed(seed))
+    samples = Data(inputs=inputs, targets=inputs.sum(1, keepdim=True))
+    return Task(
+        model=lambda: torch.nn.Linear(3, 1),
+        loss=lambda model, inputs, targets: ((model(inputs) - targets) ** 2).mean(),
+        data=lambda: (samples[:48], samples[48:]),
+    )
+"""
+
+
+def test_ranks_with_other_samples_than_their_peers_are_found_out(engine, tmp_path, monkeypatch):
+    (tmp_path / "own_samples.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)  # the processes follow
+    task = {"model": "own_samples:build", "optimizer": {"kind": "sgd", "lr": 0.1}}
+    same = make_cell("ps-sync", 2, task=task | {"options": {"same": True}})
+    assert run(engine, same)[2].status == "ok"
+    other = make_cell("ps-sync", 2, task=task | {"options": {"same": False}})
+    _, _, summary = run(engine, other)
+    assert summary.status == "failed"
+    assert "trains on other data than rank 0" in summary.error

@@ -53,6 +53,9 @@ def test_a_cell_cannot_change_and_survives_json():
         cell.steps = 3
     assert Cell.model_validate(cell.model_dump(mode="json", by_alias=True)) == cell
     assert hash(cell) == hash(cell.model_copy(deep=True))
+    own = make(task={**MODEL, "model": "m:g", "options": {"width": 8, "layers": [1, 2]}})
+    assert Cell.model_validate(own.model_dump(mode="json", by_alias=True)) == own
+    assert hash(own) == hash(own.model_copy(deep=True))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +110,8 @@ def test_each_name_is_known_where_it_is_used():
     assert _kinds(AllReduce, ParameterServer, Native, NoSync, Bare) == STRATEGIES
     assert get_args(AllReduce.model_fields["algorithm"].annotation) == ALGORITHMS
     assert get_args(ParameterServer.model_fields["consistency"].annotation) == CONSISTENCIES
-    assert get_args(ModelTask.model_fields["model"].annotation) == MODELS
+    names, _ = ModelTask.model_json_schema()["properties"]["model"]["anyOf"]
+    assert tuple(names["enum"]) == MODELS
     assert get_args(Cell.model_fields["transport"].annotation) == TRANSPORTS
     assert tuple(ITEM_SIZES) == DTYPES
 

@@ -74,6 +74,29 @@ def test_cells_do_not_share_what_they_are_made_of(fields):
     assert fields["task"]["optimizer"]["lr"] == 0.1
 
 
+def test_axes_reach_into_the_options_of_a_model_of_ones_own(fields):
+    fields["task"] |= {"model": "m:g", "options": {"depth": 2}}
+    matrix = {
+        "task.options.width": [8, 16],
+        "exclude": [{"task.options.width": 16}],
+        "include": [{"task.options.width": 4, "task.options.cell.kind": "gru"}],
+    }
+    cells = Spec(**fields, matrix=matrix).cells()
+    assert [cell.task.options for cell in cells] == [
+        {"depth": 2, "width": 8},
+        {"depth": 2, "width": 4, "cell": {"kind": "gru"}},
+    ]
+    assert varying_fields(cells) == ("task.options.width", "task.options.cell.kind")
+
+
+def test_an_axis_of_sizes(fields):
+    del fields["task"]["model"]
+    matrix = {"task.model": ["mlp"], "task.parameters": [1e6, 1000]}
+    cells = Spec(**fields, matrix=matrix).cells()
+    assert [cell.task.parameters for cell in cells] == [1_000_000, 1_000]
+    assert all(type(cell.task.parameters) is int for cell in cells)
+
+
 def test_a_thousand_cells_are_allowed(fields):
     assert len(labels(fields, matrix={"workers": list(range(1, 1001))})) == 1000
 
@@ -95,6 +118,18 @@ def test_varying_fields(fields):
         ),
         ({"task.optimizer.l": [1]}, r"did you mean 'task\.optimizer\.lr'\?"),
         ({"name": ["a"]}, "matrix: unknown axis 'name'"),
+        ({"task.options.": [1]}, "matrix: unknown axis 'task.options.'"),
+        ({"task.optionswidth": [1]}, "matrix: unknown axis 'task.optionswidth'"),
+        (
+            {"task.options.width": [8]},
+            r"^task\.options: digits_mlp takes no options; leave them out"
+            r" \(cell 1: task\.options\.width=8\)$",
+        ),
+        (
+            {"task.model": ["mlp", "digits_cnn"], "task.parameters": [1000]},
+            r"^matrix\.task\.parameters\[0\]: only mlp is built to a number of parameters, not"
+            r" digits_cnn; leave it out \(cell 2: ",
+        ),
         ({"repeats": [1]}, "matrix: unknown axis 'repeats'"),
         ({"seed": [1]}, "matrix: unknown axis 'seed'"),
         ({"matrix": [{}]}, "matrix: unknown axis 'matrix'"),

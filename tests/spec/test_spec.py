@@ -118,7 +118,76 @@ ABSENT = object()
         (
             {"task": {"model": "digits_mpl", "optimizer": ADAM}},
             "task.model: unknown model 'digits_mpl'; did you mean 'digits_mlp'?"
-            " (known: digits_mlp, digits_cnn)",
+            " (known: digits_mlp, digits_cnn, logistic_regression, mlp, byte_lm);"
+            " or a function of your own, as package.module:function",
+        ),
+        *(
+            (
+                {"task": {"model": name, "optimizer": ADAM}},
+                f"task.model: expected package.module:function, Python names joined by dots,"
+                f" got {name!r}",
+            )
+            for name in (
+                "my-models:gru",
+                "models.:gru",
+                "models:",
+                ":gru",
+                "a:b:c",
+                "m:1st",
+                "m:g\n",
+            )
+        ),
+        (
+            {"task": {"model": 3, "optimizer": ADAM}},
+            "task.model: expected text, got 3",
+        ),
+        (
+            {"task": {"model": "mlp", "optimizer": ADAM}},
+            "task.parameters: missing; set it in the spec or as an axis of the matrix",
+        ),
+        (
+            {"task": {"model": "mlp", "parameters": 99, "optimizer": ADAM}},
+            "task.parameters: must be at least 100, got 99",
+        ),
+        (
+            {"task": {"model": "mlp", "parameters": 1e300, "optimizer": ADAM}},
+            f"task.parameters: must be at most 1e+10, got {int(1e300)}",
+        ),
+        (
+            {"task": {"model": "mlp", "parameters": 1000.5, "optimizer": ADAM}},
+            "task.parameters: expected a whole number, got 1000.5",
+        ),
+        (
+            {"task": {"model": "mlp", "parameters": "5e6", "optimizer": ADAM}},
+            "task.parameters: expected a whole number, got '5e6'",
+        ),
+        (
+            {"task": {"model": "m:g", "parameters": 1000, "optimizer": ADAM}},
+            "task.parameters: only mlp is built to a number of parameters, not m:g; leave it out",
+        ),
+        (
+            {"task": {"model": "digits_cnn", "data": "x.npz", "optimizer": ADAM}},
+            "task.data: digits_cnn has data of its own; leave it out",
+        ),
+        (
+            {"task": {"model": "byte_lm", "data": "", "optimizer": ADAM}},
+            "task.data: expected the path of a file or folder, got ''",
+        ),
+        (
+            {"task": {"model": "byte_lm", "options": {"width": 8}, "optimizer": ADAM}},
+            "task.options: byte_lm takes no options; leave them out",
+        ),
+        (
+            {"task": {"model": "m:g", "options": [8], "optimizer": ADAM}},
+            "task.options: expected a map, got a list of 1",
+        ),
+        (
+            {"task": {"model": "m:g", "options": {"data": "x"}, "optimizer": ADAM}},
+            "task.options: data has a field of its own; write it as task.data",
+        ),
+        (
+            {"task": {"model": "m:g", "options": {"a": [{"b": math.inf}]}, "optimizer": ADAM}},
+            "task.options: a[0].b must be finite, got inf",
         ),
         (
             {"task": {"model": "digits_mlp", "optimizer": "sgd"}},

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from psbench.spec import Cell
+from psbench.spec import Cell, ModelTask
+from psbench.training import build_task
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -22,7 +23,22 @@ def make_cell():
 
     def make(*, task=None, **fields):
         model = {"model": "digits_mlp", "dtype": "float64", "optimizer": {"kind": "sgd", "lr": 0.1}}
-        whole = {"task": model | (task or {}), "batch": {"global": 17}, "workers": 1, "steps": 5}
+        model |= task or {}
+        if model["model"] == "mlp":
+            model = {"parameters": 3000} | model
+        whole = {"task": model, "batch": {"global": 17}, "workers": 1, "steps": 5}
         return Cell(**{**whole, "strategy": "ring", **fields})
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_task():
+    """Return a function that makes the task of a model's name and other fields of `task`."""
+
+    def make(model, **fields):
+        if model == "mlp":
+            fields = {"parameters": 3000} | fields
+        return build_task(ModelTask(model=model, optimizer={"kind": "sgd", "lr": 0.1}, **fields))
 
     return make

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from psbench.training import TASKS, TorchStore, build_learner, reference
+from psbench.spec import MODELS
+from psbench.training import TorchStore, build_learner, reference
 from psbench.training.batches import GlobalBatches
 from psbench.training.tasks import build_model
 
@@ -26,12 +27,13 @@ def numpy_gradient(parameters, inputs, targets):
     return loss, [d_hidden.T @ inputs, d_hidden.sum(0), d_scores.T @ hidden, d_scores.sum(0)]
 
 
-def test_sgd_with_momentum_on_the_perceptron_in_numpy(make_cell):
+def test_sgd_with_momentum_on_the_perceptron_in_numpy(make_cell, make_task):
     cell = make_cell(task={"optimizer": {"kind": "sgd", "lr": 0.1, "momentum": 0.9}}, steps=4)
-    model = build_model(TASKS["digits_mlp"], torch.float64, **SEED)
+    task = make_task("digits_mlp")
+    model = build_model(task, torch.float64, **SEED)
     parameters = [p.detach().numpy().copy() for p in model.parameters()]
     velocity = [np.zeros_like(p) for p in parameters]
-    train = TASKS["digits_mlp"].data()[0]
+    train = task.data()[0]
     batches = GlobalBatches(1437, 17, **SEED)
     count = 0
     for step, ours in enumerate(reference(cell, **SEED)):
@@ -55,7 +57,7 @@ def test_steps_are_copies(make_cell):
     assert not torch.equal(steps[0].gradient, steps[1].gradient)
 
 
-@pytest.mark.parametrize("model", TASKS)
+@pytest.mark.parametrize("model", MODELS)
 def test_losses_fall(make_cell, model):
     optimizer = {"kind": "sgd", "lr": 0.1, "momentum": 0.9}
     cell = make_cell(
@@ -64,7 +66,8 @@ def test_losses_fall(make_cell, model):
         steps=60,
     )
     losses = [step.loss for step in reference(cell, seed=0, repeat=0)]
-    assert np.mean(losses[-5:]) < 0.5 * losses[0]
+    # on the teacher's labels 60 steps are no whole epoch
+    assert np.mean(losses[-5:]) < (0.8 if model == "mlp" else 0.5) * losses[0]
 
 
 @pytest.mark.parametrize(
