@@ -21,6 +21,7 @@ _ARROW_TYPES: dict[Any, pa.DataType] = {
 _SCHEMA = pa.schema(
     [(name, _ARROW_TYPES[kind]) for name, kind in typing.get_type_hints(StepRow).items()]
 )
+_OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd")  # most columns of a trial hardly change
 _CONTINUATION = b"\xff\xff\xff\xff"  # how every message of an Arrow stream begins
 
 
@@ -33,7 +34,7 @@ class StepStream:
         self._schema = _SCHEMA.with_metadata(identity)
         with os_errors("write", self.path):
             self._file = self.path.open("xb")
-            self._writer = pa.ipc.new_stream(self._file, self._schema)
+            self._writer = pa.ipc.new_stream(self._file, self._schema, options=_OPTIONS)
 
     @property
     def closed(self) -> bool:
