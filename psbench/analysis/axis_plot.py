@@ -21,6 +21,8 @@ from psbench.units import format_bytes
 _WIDE = 30.0  # how many times its least the greatest value is where an axis is logarithmic
 _GROWTH = 1.8  # or each value so many times the one before
 _MOST_TICKS = 10
+_THOUSAND = 1000.0
+_PLAIN = FuncFormatter(lambda value, _: f"{value:,g}")
 
 _NAMES = {
     "samples_per_s": "samples/s, all workers together",
@@ -66,7 +68,8 @@ def plot_axis(results: Results, axis: str, measures: Sequence[str] = ()) -> Figu
             panel.spines[["top", "right"]].set_visible(False)
     for panel in grid.rows[-1].panels:
         panel.set_xlabel(axis)
-    grid.figure.suptitle(f"What {axis} does", fontweight="bold")
+    title = "Scaling" if axis == "workers" else f"By {axis}"
+    grid.figure.suptitle(title, fontweight="bold")
     draw_legends(grid, colors, results.manifest["repeats"], _keys(lines, axis))
     return grid.figure
 
@@ -141,7 +144,9 @@ def _scale_y(panel: Axes, values: "pd.Series[float]", with_x: bool) -> None:
         panel.set_yscale("log")
         panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if wide else (1, 2, 3, 5, 7)))
         panel.yaxis.set_minor_formatter(NullFormatter())
-    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        panel.yaxis.set_major_formatter(_PLAIN)
+    elif len(known) and known.max() >= _THOUSAND:
+        panel.yaxis.set_major_formatter(_PLAIN)
 
 
 def is_logarithmic(values: Sequence[float]) -> bool:

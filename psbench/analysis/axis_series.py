@@ -30,9 +30,15 @@ class Series:
 
 
 def numeric_axes(manifest: dict[str, Any]) -> list[str]:
-    """Return the axes of the spec, in its order, along which cells have 2 numbers or more."""
-    axes = dict.fromkeys([*(a for a in manifest["axes"] if a == "workers"), *varied_axes(manifest)])
-    return [axis for axis in axes if len(set(_positions(manifest, axis).values())) > 1]
+    """Return the axes of the spec along which some cells differ in 2 numbers or more, and alone."""
+    axes = [*(axis for axis in manifest["axes"] if axis == "workers"), *varied_axes(manifest)]
+    return [axis for axis in axes if _has_line(manifest, axis)]
+
+
+def _has_line(manifest: dict[str, Any], axis: str) -> bool:
+    positions = _positions(manifest, axis)
+    groups = _groups(manifest, axis).values()
+    return any(len({positions[own] for own in ids if own in positions}) > 1 for ids in groups)
 
 
 def axis_series(results: Results, axis: str, measure: str) -> list[Series]:
@@ -50,18 +56,23 @@ def axis_series(results: Results, axis: str, measure: str) -> list[Series]:
     points["x"] = pd.Series(positions)
     points = points[points["x"].notna()].sort_values("x")
     variant = variants(results.manifest, without=axis)
-    groups: dict[tuple[str, str], tuple[str, str, list[str]]] = {}
-    for cell in results.manifest["cells"]:
-        name = cell["strategy"]
+    lines = []
+    for (strategy, _), ids in _groups(results.manifest, axis).items():
+        own = points[points.index.isin(ids)]
+        if len(own):
+            lines.append(Series(strategy=strategy, variant=variant[ids[0]], points=own))
+    return lines
+
+
+def _groups(manifest: dict[str, Any], axis: str) -> dict[tuple[str, str], list[str]]:
+    """Return the ids of cells that differ in `axis` alone, by strategy and all else."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for cell in manifest["cells"]:
+        strategy = cell["strategy"]
         if axis.startswith("strategy."):  # the label names the value on the axis
-            name = name.partition("(")[0]
-        key = (name, _all_but(cell["fields"], axis))
-        groups.setdefault(key, (name, variant[cell["id"]], []))[2].append(cell["id"])
-    return [
-        Series(strategy=name, variant=text, points=points[points.index.isin(ids)])
-        for name, text, ids in groups.values()
-        if points.index.isin(ids).any()
-    ]
+            strategy = strategy.partition("(")[0]
+        groups.setdefault((strategy, _all_but(cell["fields"], axis)), []).append(cell["id"])
+    return groups
 
 
 def numeric_columns(results: Results) -> list[str]:

@@ -13,6 +13,7 @@ from psbench.units import count, format_seconds
 
 _FEW_REPEATS = 3
 _PADDING_EXCESS = 1.1
+_MOST_NAMES = 4
 
 
 def notes(results: Results) -> list[str]:
@@ -65,8 +66,10 @@ def _reading(results: Results) -> Iterator[str]:
     ]
     names = _names(results)
     for (missed, total), own in some.groupby(["num_censored", "num_trials"], sort=False):
-        cells = "; ".join(names[cell_id] for cell_id in own["cell_id"])
-        yield f"target not reached by {missed} of {total}: {cells}"
+        cells = [names[cell_id] for cell_id in own["cell_id"]]
+        more = count(len(cells) - _MOST_NAMES, "more cell")
+        named = [*cells[:_MOST_NAMES], more] if len(cells) > _MOST_NAMES else cells
+        yield f"target not reached by {missed} of {total}: {'; '.join(named)}"
 
 
 def _comparability(results: Results) -> Iterator[str]:

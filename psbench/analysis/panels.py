@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import Any, Literal
 
 from matplotlib.axes import Axes
@@ -18,6 +19,7 @@ _STYLES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
 _PANEL = (4.6, 3.0)  # inches
 _ONE_ROW = 4.8
 _LEGEND = 1.8
+_LABEL = 32  # characters of a line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +108,6 @@ def draw_legends(
 
 def _style_lines(row: Row) -> list[Line2D]:
     return [
-        Line2D([], [], color="0.2", linestyle=row.style(variant), label=variant)
+        Line2D([], [], color="0.2", linestyle=row.style(variant), label=fill(variant, _LABEL))
         for variant in row.variants
     ]

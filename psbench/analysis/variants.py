@@ -39,7 +39,10 @@ def variants(manifest: dict[str, Any], without: str | None = None) -> dict[str, 
         tacit = without == "workers" or (same and columns)
         parts = [] if tacit else [count(cell["workers"], "worker")]
         values = ((name, texts[position]) for name, texts in columns.items())
-        parts += [f"{name} {text}" for name, text in values if text != ABSENT]
+        # A choice and its options speak for themselves.
+        parts += [
+            text if "(" in text else f"{name} {text}" for name, text in values if text != ABSENT
+        ]
         names[cell["id"]] = ", ".join(parts)
     return names
 
@@ -66,7 +69,7 @@ def _grouped(axes: list[str]) -> dict[str, list[str]]:
 
 def _fields_of(cell: dict[str, Any], axes: Iterable[str]) -> dict[str, Any]:
     found = {axis.rpartition(".")[2]: field_at(cell["fields"], axis) for axis in axes}
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in found.items() if value not in (None, [], {})}
 
 
 def _text(fields: dict[str, Any]) -> str:

@@ -54,6 +54,12 @@ def test_numbers_that_vary_are_axes(swept, write_run, cell):
     assert numeric_axes(load(write_run(cells, axes=axes)).manifest) == []
 
 
+def test_an_axis_that_never_varies_alone_is_no_picture(write_run, cell):
+    cells = [cell("ring", workers, lr=0.1 * workers) for workers in (1, 2)]
+    manifest = load(write_run(cells, axes=("workers", LR))).manifest
+    assert numeric_axes(manifest) == []
+
+
 def test_options_of_a_strategy_are_an_axis_too(write_run, cell, trial_row):
     cells = [cell("ring", 2) for _ in range(2)] + [cell("none", 2)]
     for one, chunks in zip(cells, (8, 4), strict=False):
@@ -144,7 +150,7 @@ def test_an_axis_that_grows_by_factors_is_logarithmic(values, expected):
 
 
 def test_pictures_of_all_axes_are_saved(write_run, cell, trial_row, tmp_path):
-    cells = [cell("ring", 1, lr=0.1), cell("ring", 2, lr=0.2)]
+    cells = [cell("ring", 1, lr=0.1), cell("ring", 2, lr=0.1), cell("ring", 2, lr=0.2)]
     rows = [trial_row(one["id"]) for one in cells]
     results = load(write_run(cells, rows, axes=("workers", LR)))
     names = [path.name for path in results.save_plots(tmp_path / "plots")]

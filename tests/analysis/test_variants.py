@@ -49,6 +49,14 @@ def test_whole_optimisers_are_one_column_of_what_differs(named):
     }
 
 
+def test_a_choice_with_its_options_needs_no_name(named):
+    manifest = named(
+        {"task.optimizer.kind": "sgd", "task.optimizer.lr": 0.1, "compute.slow": []},
+        {"task.optimizer.kind": "adam", "task.optimizer.lr": 0.1, "compute.slow": [1]},
+    )
+    assert list(variants(manifest).values()) == ["sgd(lr=0.1)", "adam(lr=0.1), slow [1]"]
+
+
 def test_axes_of_one_end_keep_their_whole_names(named):
     manifest = named({"compute.seconds": 0.1, "network.seconds": 0.2, "cluster.hosts": 2})
     assert list(variant_columns(manifest)) == ["compute.seconds", "network.seconds", "hosts"]
