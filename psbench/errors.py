@@ -53,7 +53,7 @@ class Mismatch(TransportError):
 
 
 class ResultsError(PsbenchError):
-    """A run folder is missing, not writable, of another schema, damaged, or lacks what was asked."""
+    """A run folder is missing, not writable, of another schema, damaged, or lacks what is asked."""
 
 
 class TrialError(PsbenchError):

@@ -133,7 +133,8 @@ def _short_padding(results: Results) -> Iterator[str]:
     for cell in results.manifest["cells"]:
         compute = cell["fields"].get("compute") or {}
         padding = compute.get("seconds")
-        if not padding or compute.get("slow") or compute.get("jitter"):
+        uneven = compute.get("slow") or compute.get("jitter")
+        if uneven or not isinstance(padding, int | float) or padding <= 0:
             continue
         measured = medians.get(cell["id"], math.nan)
         if measured > _PADDING_EXCESS * padding:

@@ -83,7 +83,7 @@ class Results:
         reached it. `worker_peak_memory` and `server_peak_memory` are bytes, of the largest of each.
         `num_ok, num_diverged, num_timed_out, num_failed, num_unfinished` add up to `num_trials`.
         """
-        return summary_frame(self.manifest, self.trials, self.steps)
+        return self._summary.copy()
 
     def ratios(self, baseline: str, measure: str = "samples_per_s") -> pd.DataFrame:
         """Return how each cell compares with the cell of strategy `baseline` that is else alike.
@@ -142,6 +142,10 @@ class Results:
         from psbench.analysis.tables import summary_html
 
         return summary_html(self)
+
+    @cached_property
+    def _summary(self) -> pd.DataFrame:
+        return summary_frame(self.manifest, self.trials, self.steps)
 
     @cached_property
     def _streams(self) -> tuple[TrialSteps, ...]:

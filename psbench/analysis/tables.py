@@ -126,7 +126,7 @@ def _columns(results: Results) -> list[_Column]:
         _figures(summary, "final_accuracy", "accuracy", lambda value: f"{value:.3f}"),
         _with_spread("to target, s", [_to_target(row) for row in rows]),
     ]
-    if summary["final_accuracy"].isna().all():
+    if (summary["final_accuracy"].isna() & summary["final_loss"].notna()).any():
         columns.insert(-1, _figures(summary, "final_loss", "loss", _significant))
     return [column for column in columns if any(cell != ABSENT for cell in column.cells)]
 

@@ -77,7 +77,7 @@ class StepStream:
 
 
 def _pack(path: Path) -> None:
-    """Compress a whole stream, in place of itself; leave it as it is where there is no room."""
+    """Compress a whole stream, in place of itself; leave it as it is where that fails."""
     packed = path.with_suffix(".tmp")
     try:
         with pa.memory_map(str(path)) as source:
@@ -86,7 +86,7 @@ def _pack(path: Path) -> None:
                 for start in range(0, table.num_rows, _PACKED_ROWS):
                     writer.write_table(table.slice(start, _PACKED_ROWS).combine_chunks())
         packed.replace(path)
-    except OSError:
+    except (pa.ArrowException, OSError):  # torn by an earlier failure, or no room for a second file
         packed.unlink(missing_ok=True)
 
 

@@ -103,6 +103,19 @@ def test_a_whole_stream_is_packed_into_one_batch(tmp_path):
     assert [path.name for path in (run / "steps").iterdir()] == [stream.path.name]
 
 
+def test_a_stream_that_cannot_be_packed_is_left_as_it_is(tmp_path):
+    run = _run(tmp_path)
+    with StepStream(run / "steps", CELL, 0, 1) as stream:
+        stream.write([_row(0, 0)])
+        size = stream.path.stat().st_size
+        stream.write([_row(0, 1)])
+        with stream.path.open("r+b") as file:
+            file.seek(size)
+            file.write(b"not a batch")
+    assert _read_one(run).table["step"].to_pylist() == [0]
+    assert [path.name for path in (run / "steps").iterdir()] == [stream.path.name]
+
+
 def test_a_packed_stream_cut_at_any_byte_is_whole_or_empty(tmp_path):
     run = _run(tmp_path)
     with StepStream(run / "steps", CELL, 0, 1) as stream:
