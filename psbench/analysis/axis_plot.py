@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from psbench.analysis.axis_series import Series, axis_series
-from psbench.analysis.looks import strategy_colors
+from psbench.analysis.looks import line_widths, strategy_colors
 from psbench.analysis.panels import Row, draw_legends, make_grid
 from psbench.analysis.results import Results
 from psbench.units import format_bytes
@@ -37,6 +37,7 @@ _NAMES = {
 }
 _IDEAL: dict[str, Any] = {"linewidth": 1, "linestyle": (0, (1, 3)), "zorder": 1}
 _CROSS: dict[str, Any] = {"linestyle": "", "marker": "x", "markersize": 7, "markeredgewidth": 2}
+_CROSS_ROW = 0.035  # of a panel's height
 _IN_PROPORTION = ("workers", "samples_per_s")
 
 
@@ -86,17 +87,20 @@ def _telling(results: Results) -> list[str]:
 def _draw_panel(
     panel: Axes, row: Row, lines: list[Series], colors: Mapping[str, str], ideal: bool
 ) -> None:
-    heights = {name: 0.98 - 0.035 * place for place, name in enumerate(colors)}
+    heights = {name: 0.98 - _CROSS_ROW * place for place, name in enumerate(colors)}
+    if any(series.points["diverged"].any() for series in lines):
+        panel.set_ymargin(0.05 + _CROSS_ROW * len(colors))  # above the points
+    widths = line_widths(colors)
     for series in lines:
-        points, color = series.points, colors[series.strategy]
+        points, color, width = series.points, colors[series.strategy], widths[series.strategy]
         known = points[points["y"].notna()]
         look: dict[str, Any] = {"color": color, "linestyle": row.style(series.variant)}
-        panel.plot(known["x"], known["y"], linewidth=1.8, **look)
+        panel.plot(known["x"], known["y"], linewidth=width, **look)
         panel.fill_between(
             known["x"].to_numpy(), known["low"], known["high"], color=color, alpha=0.15, linewidth=0
         )
         for censored, own in known.groupby("censored"):
-            panel.plot(own["x"], own["y"], **_marker(color, filled=not censored))
+            panel.plot(own["x"], own["y"], **_marker(color, 3 * width, filled=not censored))
         diverged = points.loc[points["diverged"], "x"]
         height = [heights[series.strategy]] * len(diverged)
         panel.plot(diverged, height, color=color, transform=panel.get_xaxis_transform(), **_CROSS)
@@ -105,10 +109,10 @@ def _draw_panel(
             panel.plot(known["x"], first["y"] * known["x"] / first["x"], color=color, **_IDEAL)
 
 
-def _marker(color: str, *, filled: bool) -> dict[str, Any]:
+def _marker(color: str, size: float, *, filled: bool) -> dict[str, Any]:
     face = color if filled else "white"
     return {
-        "color": color, "linestyle": "", "marker": "o", "markersize": 5, "markerfacecolor": face,
+        "color": color, "linestyle": "", "marker": "o", "markersize": size, "markerfacecolor": face,
     }  # fmt: skip
 
 
@@ -119,7 +123,7 @@ def _keys(lines: Mapping[str, list[Series]], axis: str) -> list[Line2D]:
     if axis == "workers" and "samples_per_s" in lines:
         keys.append(Line2D([], [], color="0.2", label="in proportion\nto workers", **_IDEAL))
     if points["censored"].any():
-        mark = _marker("0.2", filled=False)
+        mark = _marker("0.2", 5, filled=False)
         keys.append(Line2D([], [], label="target not\nreached by then", **mark))
     if points["diverged"].any():
         keys.append(Line2D([], [], color="0.2", label="diverged", **_CROSS))

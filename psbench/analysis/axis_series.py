@@ -93,12 +93,15 @@ def _points(results: Results, measure: str) -> pd.DataFrame:
     bounded = f"{measure}_bound" if f"{measure}_bound" in summary else measure
     counted = trials["status"] == "ok" if bounded == measure else trials["status"] != "failed"
     spread = trials[counted].groupby("cell_id")[bounded] if bounded in trials else None
+    censored = np.isinf(summary[measure].astype(float))
+    # That it diverged early says nothing of the time that the target would have taken.
+    lost = censored & (summary["num_ok"] == 0) & (summary["num_diverged"] > 0)
     return pd.DataFrame(
         {
-            "y": summary[bounded].astype(float),
+            "y": summary[bounded].astype(float).mask(lost),
             "low": math.nan if spread is None else spread.min(),
             "high": math.nan if spread is None else spread.max(),
-            "censored": np.isinf(summary[measure].astype(float)),
+            "censored": censored & ~lost,
             "diverged": summary["num_diverged"] > 0,
         },
         index=summary.index,

@@ -3,12 +3,11 @@
 from collections import Counter
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from psbench.analysis.looks import strategy_colors
+from psbench.analysis.looks import line_widths, strategy_colors
 from psbench.analysis.panels import Grid, draw_legends, make_grid
 from psbench.analysis.results import Results
 from psbench.analysis.variants import variants
@@ -30,8 +29,7 @@ def plot_convergence(results: Results) -> Figure:
     variant = variants(results.manifest)
     evaluated = dict.fromkeys(evals["cell_id"])
     grid = make_grid(Counter(variant[cell_id] for cell_id in evaluated), columns=2, sharey="all")
-    # Synchronous strategies learn alike: a line below another is to show at its edges.
-    widths = dict(zip(colors, np.linspace(2.8, 1.4, len(colors)), strict=True))
+    widths = line_widths(colors)
     for row in grid.rows:
         for cell_id in (cell_id for cell_id in evaluated if variant[cell_id] in row.variants):
             own = evals[evals["cell_id"] == cell_id]

@@ -1,6 +1,8 @@
-"""The colours that plots share: those of strategies and of the parts of a step."""
+"""How plots show strategies, and the parts of a step."""
 
 from collections.abc import Iterable
+
+import numpy as np
 
 _KNOWN = {
     "ring": "#0072B2",
@@ -36,3 +38,12 @@ def strategy_colors(strategies: Iterable[str]) -> dict[str, str]:
     others = [name for name in names if name not in _KNOWN]
     found = {name: free[number % len(free)] for number, name in enumerate(others)}
     return {name: _KNOWN.get(name) or found[name] for name in names}
+
+
+def line_widths(strategies: Iterable[str]) -> dict[str, float]:
+    """Return a width for each strategy's lines, in their order.
+
+    Synchronous strategies learn alike: a line below another is to show at its edges.
+    """
+    names = list(dict.fromkeys(strategies))
+    return dict(zip(names, np.linspace(2.8, 1.4, len(names)).tolist(), strict=True))

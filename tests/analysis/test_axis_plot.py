@@ -132,6 +132,18 @@ def test_a_target_never_reached_is_an_open_mark_at_its_bound(write_run, cell, tr
     ]  # fmt: skip
 
 
+def test_a_cell_that_only_diverged_has_no_time_to_target(write_run, cell, trial_row, eval_row):
+    cells = [cell("ring", 2, lr=lr) for lr in (0.1, 1.0)]
+    rows = []
+    for one, status in zip(cells, ("ok", "diverged"), strict=True):
+        rows += [trial_row(one["id"], status=status), eval_row(one["id"], accuracy=0.5)]
+    results = load(write_run(cells, rows, axes=(LR,)))
+    (series,) = axis_series(results, LR, "time_to_target_s")
+    assert series.points["y"].isna().tolist() == [False, True]
+    assert series.points["censored"].tolist() == [True, False]
+    assert series.points["diverged"].tolist() == [False, True]
+
+
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
