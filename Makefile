@@ -34,8 +34,9 @@ lint: $(VENV)/.psbench-test ## style, types, and who imports whom
 pytest: $(VENV)/.psbench-test ## the tests; ARGS='tests/spec -x' goes to pytest
 	$(VENV)/bin/pytest $(ARGS)
 
-reading: $(READING)/.psbench ## read results where there is neither ray nor torch
+reading: $(READING)/.psbench ## read results, and run the notebook, without ray and torch
 	$(READING)/bin/pytest tests/reading
+	$(READING)/bin/pytest --nbmake notebooks
 
 clean: ## remove environments, builds and caches, but no results
 	rm -rf $(VENV) $(READING) build dist *.egg-info .hypothesis .*_cache
@@ -53,7 +54,7 @@ $(VENV)/.psbench-test: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(READING)/.psbench: $(READING)/bin/python pyproject.toml constraints.txt requirements-reading.txt
 	@echo 'installing what reading results needs into $(READING)'
-	@$(call install,$(READING),-r requirements-reading.txt pytest pytest-timeout)
+	@$(call install,$(READING),-r requirements-reading.txt pytest pytest-timeout nbmake ipykernel)
 	@$(call install,$(READING),--no-deps -e .)
 	@touch $@
 

@@ -8,7 +8,7 @@ PsbenchError
         PeerLost        a peer's process or connection is gone
         PeerTimeout     a peer did not answer within the deadline
         Mismatch        a peer sent something else than was expected
-    ResultsError        a run folder cannot be read or written
+    ResultsError        a run folder cannot be read or written, or lacks what was asked of it
     TrialError          a trial could not be finished
         TrialTimeout    a trial took longer than the spec allows
 
@@ -54,7 +54,7 @@ class Mismatch(TransportError):
 
 
 class ResultsError(PsbenchError):
-    """A run folder is missing, not writable, of another schema, or damaged."""
+    """A run folder is missing, not writable, of another schema, damaged, or lacks what is asked."""
 
 
 class TrialError(PsbenchError):

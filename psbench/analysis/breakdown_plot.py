@@ -7,9 +7,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from psbench.analysis.looks import PART_COLORS, strategy_colors, variants
+from psbench.analysis.looks import PART_COLORS, strategy_colors
 from psbench.analysis.results import Results
 from psbench.analysis.summary import step_parts
+from psbench.analysis.variants import variants
+from psbench.errors import ResultsError
 
 _BAR = 0.72
 _GAP = 0.9
@@ -28,14 +30,18 @@ _NAMES = {
 def plot_breakdown(results: Results) -> Figure:
     """Return the mean time of a step in its parts: one stacked bar a cell, in groups by workers.
 
-    Cells without a timed step of a finished trial have no bar.
+    Cells without a timed step of a finished trial have no bar; raises ResultsError where no cell
+    has one.
     """
     groups = _groups(results)
+    if not groups:
+        raise ResultsError(f"{results.path} has no timed step of a trial that ended well to draw")
+    strategies = (cell["strategy"] for cell in results.manifest["cells"])
     num_bars = sum(len(bars) for bars in groups.values())
     height = 1.5 + 0.3 * (num_bars + _GAP * len(groups))
     figure = Figure(figsize=(10, height), layout="constrained")
     axes = figure.subplots()
-    _draw_groups(axes, groups, strategy_colors(results.manifest))
+    _draw_groups(axes, groups, strategy_colors(strategies))
     axes.set_xlabel("time a step (ms), mean over ranks, timed steps and repeats")
     axes.margins(x=0.1)
     axes.set_xlim(left=0)

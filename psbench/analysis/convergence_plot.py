@@ -1,47 +1,50 @@
 """Convergence: what an evaluation found against samples and against seconds."""
 
+from collections import Counter
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from psbench.analysis.looks import strategy_colors, variants
+from psbench.analysis.looks import line_widths, strategy_colors
+from psbench.analysis.panels import Grid, draw_legends, make_grid
 from psbench.analysis.results import Results
-
-_LINE_STYLES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
+from psbench.analysis.variants import variants
+from psbench.errors import ResultsError
 
 
 def plot_convergence(results: Results) -> Figure:
     """Return accuracy (loss, where there is none) against samples and against training seconds.
 
     One line a cell: the median over repeats, in a band from the least to the greatest. The colour
-    is the strategy; the line style is the number of workers and whatever else varies.
+    is the strategy; the line style is the number of workers and whatever else varies, which have
+    rows of their own where there are many. Raises ResultsError where nothing was evaluated.
     """
     evals = results.evals
+    if evals.empty:
+        raise ResultsError(f"{results.path} has no evaluation to draw")
     metric = "accuracy" if evals["accuracy"].notna().any() else "loss"
-    figure = Figure(figsize=(11, 4.8), layout="constrained")
-    by_samples, by_seconds = figure.subplots(1, 2, sharey=True)
-    colors = strategy_colors(results.manifest)
+    colors = strategy_colors(cell["strategy"] for cell in results.manifest["cells"])
     variant = variants(results.manifest)
-    styles = _line_styles(variant)
-    # Synchronous strategies learn alike: a line below another is to show at its edges.
-    widths = dict(zip(colors, np.linspace(2.8, 1.4, len(colors)), strict=True))
-    for cell_id, own in evals.groupby("cell_id", sort=False):
-        strategy = own["strategy"].iloc[0]
-        look = {
-            "color": colors[strategy],
-            "linestyle": styles[variant[str(cell_id)]],
-            "linewidth": widths[strategy],
-        }
-        for axes, x in ((by_samples, "samples"), (by_seconds, "seconds")):
-            _draw_line(axes, own, x, metric, look)
-    _label(figure, by_samples, by_seconds, metric)
-    _draw_target(results, metric, (by_samples, by_seconds))
-    _draw_legend(figure, colors, styles, results.manifest["repeats"])
-    return figure
+    evaluated = dict.fromkeys(evals["cell_id"])
+    grid = make_grid(Counter(variant[cell_id] for cell_id in evaluated), columns=2, sharey="all")
+    widths = line_widths(colors)
+    for row in grid.rows:
+        for cell_id in (cell_id for cell_id in evaluated if variant[cell_id] in row.variants):
+            own = evals[evals["cell_id"] == cell_id]
+            strategy = own["strategy"].iloc[0]
+            look = {
+                "color": colors[strategy],
+                "linestyle": row.style(variant[cell_id]),
+                "linewidth": widths[strategy],
+            }
+            for axes, x in zip(row.panels, ("samples", "seconds"), strict=True):
+                _draw_line(axes, own, x, metric, look)
+    _label(grid, metric)
+    _draw_target(results, metric, grid)
+    draw_legends(grid, colors, results.manifest["repeats"])
+    return grid.figure
 
 
 def _draw_line(axes: Axes, evals: pd.DataFrame, x: str, metric: str, look: dict[str, Any]) -> None:
@@ -54,44 +57,31 @@ def _draw_line(axes: Axes, evals: pd.DataFrame, x: str, metric: str, look: dict[
     axes.fill_between(middle, *band, color=look["color"], alpha=0.15, linewidth=0)
 
 
-def _draw_target(results: Results, metric: str, panels: tuple[Axes, Axes]) -> None:
+def _draw_target(results: Results, metric: str, grid: Grid) -> None:
     targets = [cell["target"] or {} for cell in results.manifest["cells"]]
     for goal in {target[metric] for target in targets if target.get(metric) is not None}:
-        for axes in panels:
+        for axes in (axes for row in grid.rows for axes in row.panels):
             axes.axhline(goal, color="0.3", linestyle=(0, (1, 2)), linewidth=1.2, zorder=1)
-        panels[0].annotate(
+        grid.rows[0].panels[0].annotate(
             f"target {goal:g}", (0.0, goal), xycoords=("axes fraction", "data"),
             xytext=(4, 3), textcoords="offset points", color="0.3",
         )  # fmt: skip
 
 
-def _label(figure: Figure, by_samples: Axes, by_seconds: Axes, metric: str) -> None:
+def _label(grid: Grid, metric: str) -> None:
     better = "higher" if metric == "accuracy" else "lower"
-    figure.suptitle(f"Convergence: {better} and further left is better", fontweight="bold")
-    by_samples.set(title="which needs less data", xlabel="samples trained on, all workers together")
-    by_seconds.set(title="which is done sooner", xlabel="training time (s)")
+    grid.figure.suptitle(f"Convergence: {better} and further left is better", fontweight="bold")
     unit = "fraction of test samples right" if metric == "accuracy" else "mean loss a test sample"
-    by_samples.set_ylabel(f"{metric} ({unit})")
+    for row in grid.rows:
+        row.panels[0].set_ylabel(f"{metric}\n({unit})")
+        for axes in row.panels:
+            axes.set_xlim(left=0)
+            axes.grid(alpha=0.25)
+            axes.spines[["top", "right"]].set_visible(False)
+    by_samples, by_seconds = grid.rows[-1].panels
+    if len(grid.rows) == 1:  # of several, each has its variant for a title
+        by_samples.set_title("which needs less data")
+        by_seconds.set_title("which is done sooner")
+    by_samples.set_xlabel("samples trained on, all workers together")
+    by_seconds.set_xlabel("training time (s)")
     by_samples.xaxis.set_major_formatter("{x:,.0f}")
-    for axes in (by_samples, by_seconds):
-        axes.set_xlim(left=0)
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
-
-
-def _draw_legend(
-    figure: Figure, colors: dict[str, str], styles: dict[str, Any], repeats: int
-) -> None:
-    lines = [Line2D([], [], color=color, linewidth=3, label=name) for name, color in colors.items()]
-    if len(styles) > 1:
-        lines += [
-            Line2D([], [], color="0.2", linestyle=style, label=name)
-            for name, style in styles.items()
-        ]
-    title = f"median of {repeats} repeats,\nband min to max" if repeats > 1 else "one repeat"
-    figure.legend(handles=lines, loc="outside right upper", frameon=False, title=title)
-
-
-def _line_styles(variant: dict[str, str]) -> dict[str, Any]:
-    names = dict.fromkeys(variant.values())
-    return {name: _LINE_STYLES[i % len(_LINE_STYLES)] for i, name in enumerate(names)}

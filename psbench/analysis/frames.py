@@ -11,6 +11,7 @@ import pandas as pd
 from psbench.analysis.measures import (
     busiest_bytes_per_step,
     derive_steps,
+    peak_memory,
     step_measures,
     synchronisation,
     target_measures,
@@ -37,11 +38,13 @@ _PER_NODE = (
     "pinned_cores",
 )
 _DERIVED = ("step_s", "sync_s", "wait_s", "comm_s")
-_MEASURES = (
+MEASURES = (
     "samples_per_s",
     "step_s",
     "step_p95_s",
     "busiest_bytes_per_step",
+    "worker_peak_memory",
+    "server_peak_memory",
     "staleness_mean",
     "staleness_p95",
     "staleness_max",
@@ -54,6 +57,7 @@ _MEASURES = (
     "time_to_target_s",
     "time_to_target_s_bound",
 )
+"""What is known of one trial, beside what was logged: columns of the trials."""
 
 Key = tuple[str, int]
 """(cell id, repeat): what a trial is known by, whatever its attempt."""
@@ -80,7 +84,8 @@ def varied_axes(manifest: dict[str, Any]) -> list[str]:
 
 def variant_axes(manifest: dict[str, Any]) -> list[str]:
     """Return the axes by which cells of one strategy and as many workers are told apart."""
-    return [axis for axis in varied_axes(manifest) if not axis.startswith("strategy.")]
+    shown = ("strategy", "workers")
+    return [axis for axis in manifest["axes"] if axis.partition(".")[0] not in shown]
 
 
 def last_attempts(rows: Iterable[TrialRow | EvalRow | TrialSteps]) -> dict[Key, int]:
@@ -158,6 +163,7 @@ def trials_frame(
         own_evals = evaluated.get(key, evals.iloc[:0])
         measures = (
             _trial_measures(row, own_evals)
+            | peak_memory(row.peak_memory_bytes, workers=cells[row.cell_id]["workers"])
             | step_measures(timed.get(key, steps.iloc[:0]))
             | target_measures(
                 own_evals,
@@ -165,10 +171,10 @@ def trials_frame(
                 trained={"step": row.steps, "samples": row.samples, "seconds": row.seconds},
             )
         )
-        assert measures.keys() == set(_MEASURES), "a measure has no column, or a column no measure"
+        assert measures.keys() == set(MEASURES), "a measure has no column, or a column no measure"
         records.append(cells[row.cell_id] | asdict(row) | measures)
     own_columns = [field.name for field in fields(TrialRow) if field.name not in _PER_NODE]
-    names = ["cell_id", *CELL_COLUMNS, *varied_axes(manifest), *own_columns, *_MEASURES]
+    names = ["cell_id", *CELL_COLUMNS, *varied_axes(manifest), *own_columns, *MEASURES]
     return pd.DataFrame(records, columns=list(dict.fromkeys(names)))
 
 

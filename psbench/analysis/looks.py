@@ -1,14 +1,21 @@
-"""What plots share: a colour for each strategy, a name for whatever else tells cells apart."""
+"""How plots show strategies, and the parts of a step."""
 
-from typing import Any
+from collections.abc import Iterable
 
-from psbench.analysis.frames import cell_columns, variant_axes
-from psbench.units import count
+import numpy as np
 
-_STRATEGIES = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#7F7F7F",
-)  # fmt: skip
-"""Okabe and Ito 2008, for colour-blind readers; without the yellow, too faint for lines."""
+_KNOWN = {
+    "ring": "#0072B2",
+    "tree": "#D55E00",
+    "ps-sync": "#009E73",
+    "ps-async": "#CC79A7",
+    "native": "#56B4E9",
+    "none": "#E69F00",
+    "bare": "#000000",
+}
+_OTHERS = ("#7F7F7F", "#882255", "#999933", "#332288", "#AA4499")
+"""Okabe and Ito 2008, for colour-blind readers, without the yellow, too faint for lines; what is
+not known by name has grey and colours of Tol 2021."""
 
 PART_COLORS = {
     "compute": "#4C566A",
@@ -21,17 +28,22 @@ PART_COLORS = {
 """Parts of a step's time: they differ in lightness too, so that they print in grey."""
 
 
-def strategy_colors(manifest: dict[str, Any]) -> dict[str, str]:
-    """Return a colour for each strategy's label, in the spec's order; the ninth is the first's."""
-    strategies = dict.fromkeys(cell["strategy"] for cell in manifest["cells"])
-    return {name: _STRATEGIES[i % len(_STRATEGIES)] for i, name in enumerate(strategies)}
+def strategy_colors(strategies: Iterable[str]) -> dict[str, str]:
+    """Return a colour for each strategy's label, in their order.
+
+    The well-known ones look the same in every run; others take what is left, in turn.
+    """
+    names = list(dict.fromkeys(strategies))
+    free = [*_OTHERS, *(color for name, color in _KNOWN.items() if name not in names)]
+    others = [name for name in names if name not in _KNOWN]
+    found = {name: free[number % len(free)] for number, name in enumerate(others)}
+    return {name: _KNOWN.get(name) or found[name] for name in names}
 
 
-def variants(manifest: dict[str, Any]) -> dict[str, str]:
-    """Return, for each cell id, what it is besides its strategy: "4 workers, lr 0.1"."""
-    names = {}
-    for cell_id, columns in cell_columns(manifest).items():
-        parts = [count(columns["workers"], "worker")]
-        parts += [f"{axis.rpartition('.')[2]} {columns[axis]}" for axis in variant_axes(manifest)]
-        names[cell_id] = ", ".join(parts)
-    return names
+def line_widths(strategies: Iterable[str]) -> dict[str, float]:
+    """Return a width for each strategy's lines, in their order.
+
+    Synchronous strategies learn alike: a line below another is to show at its edges.
+    """
+    names = list(dict.fromkeys(strategies))
+    return dict(zip(names, np.linspace(2.8, 1.4, len(names)).tolist(), strict=True))

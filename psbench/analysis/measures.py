@@ -22,7 +22,7 @@ CLOCK_NOISE_S = 1e-4
 
 def synchronisation(strategy: dict[str, Any]) -> Synchronisation:
     """Return how ranks wait for each other under `strategy`, a cell's field of that name."""
-    if strategy["kind"] == "none":
+    if strategy["kind"] in ("none", "bare"):
         return "none"
     if strategy["kind"] == "parameter_server":
         return _CONSISTENCIES[strategy["consistency"]]
@@ -71,6 +71,17 @@ def busiest_bytes_per_step(sent: tuple[int, ...], received: tuple[int, ...], ste
     if steps == 0 or not sent or min(sent) < 0:
         return math.nan
     return max(*sent, *received) / steps
+
+
+def peak_memory(nbytes: tuple[int, ...], workers: int) -> dict[str, float]:
+    """Return the most bytes that a worker held at once, and a server: worker_peak_memory, ...
+
+    `nbytes` has one entry a node, workers first. NaN where it is empty, or there is no server.
+    """
+    return {
+        "worker_peak_memory": float(max(nbytes[:workers], default=math.nan)),
+        "server_peak_memory": float(max(nbytes[workers:], default=math.nan)),
+    }
 
 
 def step_measures(timed: pd.DataFrame) -> dict[str, float]:

@@ -1,25 +1,36 @@
 """What a reader of the summary must know beside its figures, one line each."""
 
+import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from psbench.analysis.measures import synchronisation
 from psbench.analysis.results import Results
-from psbench.units import count
+from psbench.analysis.variants import variants
+from psbench.units import count, format_seconds
 
 _FEW_REPEATS = 3
+_PADDING_EXCESS = 1.1
+_MOST_NAMES = 4
 
 
 def notes(results: Results) -> list[str]:
-    """Return footnotes: what failed, what is missing, and what limits the comparison."""
-    return [
+    """Return footnotes: what failed, what is missing, and what limits the comparison.
+
+    Among them what the run warned of at its start, each once.
+    """
+    found = [
         *_unfinished(results),
         *_endings(results),
         *_reading(results),
         *_comparability(results),
+        *_shaping(results),
+        *results.manifest.get("warnings", []),
         *_unknown_rows(results),
     ]
+    return list(dict.fromkeys(found))
 
 
 def _unfinished(results: Results) -> Iterator[str]:
@@ -32,13 +43,15 @@ def _unfinished(results: Results) -> Iterator[str]:
 
 def _endings(results: Results) -> Iterator[str]:
     trials = results.trials
+    names = _names(results)
     repeats: dict[tuple[str, str, str | None], list[str]] = {}
     for row in trials[trials["status"] != "ok"].to_dict("records"):
         error = row["error"] if isinstance(row["error"], str) else None
-        repeats.setdefault((row["status"], row["label"], error), []).append(str(row["repeat"]))
-    for (status, label, error), own in repeats.items():
+        key = (row["status"], names[row["cell_id"]], error)
+        repeats.setdefault(key, []).append(str(row["repeat"]))
+    for (status, name, error), own in repeats.items():
         reason = f": {error}" if error else ""
-        yield f"{status.replace('_', ' ')}: {label}, repeat {', '.join(own)}{reason}"
+        yield f"{status.replace('_', ' ')}: {name}, repeat {', '.join(own)}{reason}"
 
 
 def _reading(results: Results) -> Iterator[str]:
@@ -51,8 +64,12 @@ def _reading(results: Results) -> Iterator[str]:
     some = summary[
         (summary["num_censored"] > 0) & (summary["num_censored"] < summary["num_trials"])
     ]
-    for row in some.to_dict("records"):
-        yield f"target not reached by {row['num_censored']} of {row['num_trials']}: {row['label']}"
+    names = _names(results)
+    for (missed, total), own in some.groupby(["num_censored", "num_trials"], sort=False):
+        cells = [names[cell_id] for cell_id in own["cell_id"]]
+        more = count(len(cells) - _MOST_NAMES, "more cell")
+        named = [*cells[:_MOST_NAMES], more] if len(cells) > _MOST_NAMES else cells
+        yield f"target not reached by {missed} of {total}: {'; '.join(named)}"
 
 
 def _comparability(results: Results) -> Iterator[str]:
@@ -66,11 +83,74 @@ def _comparability(results: Results) -> Iterator[str]:
     busiest = max((row.node_hosts.count(host) for row in results.journal.trials), default=0)
     if cores is not None and busiest > cores:
         yield f"up to {busiest} processes on {cores} cores: timings compare but do not scale"
+    pinnings = [row.pinned_cores for row in results.journal.trials]
+    if any(len(cores) > 1 and "" in cores for cores in pinnings):
+        yield "ranks not pinned to cores: two may share one for a while, so trials scatter more"
+    threads = sorted(set(trials["threads"]))
+    if len(threads) > 1:
+        numbers = ", ".join(map(str, threads))
+        yield f"compute threads differ ({numbers}): compare only cells with as many"
     transports = list(dict.fromkeys(trials["transport"]))
     if len(transports) > 1:
         yield f"transports differ ({', '.join(transports)}): compare only cells of the same one"
     if not trials["one_clock"].astype(bool).all():
         yield "some trials ran on several clocks: their wait and communication cannot be told apart"
+
+
+def _shaping(results: Results) -> Iterator[str]:
+    emulated: list[tuple[int, int]] = []
+    for cell in results.manifest["cells"]:
+        hosts, machines = _logical_hosts(cell), len(_machines(results, cell["id"]))
+        if hosts > machines > 0:
+            emulated.append((hosts, machines))
+    if emulated:
+        hosts, machines = max(emulated)
+        where = count(machines, "machine")
+        yield f"{hosts} logical hosts emulated on {where}: no network lies between them"
+    yield from _short_padding(results)
+
+
+def _logical_hosts(cell: dict[str, Any]) -> int:
+    """Return on how many hosts the spec put the cell's processes; 0 where it does not say."""
+    cluster = cell["fields"].get("cluster") or {}
+    if cluster.get("hosts"):
+        return int(cluster["hosts"])
+    if cluster.get("ranks_per_host"):
+        return int(math.ceil(cell["workers"] / cluster["ranks_per_host"]) + cell["servers"])
+    return 0
+
+
+def _machines(results: Results, cell_id: str) -> set[str]:
+    own = (row for row in results.journal.trials if row.cell_id == cell_id)
+    return {host for row in own for host in row.node_hosts}
+
+
+def _short_padding(results: Results) -> Iterator[str]:
+    steps = results.steps
+    timed = steps[~steps["warmup"].astype(bool)]
+    medians = timed["compute_s"].groupby(timed["cell_id"]).median()
+    longest: dict[float, float] = {}
+    for cell in results.manifest["cells"]:
+        compute = cell["fields"].get("compute") or {}
+        padding = compute.get("seconds")
+        uneven = compute.get("slow") or compute.get("jitter")
+        if uneven or not isinstance(padding, int | float) or padding <= 0:
+            continue
+        measured = medians.get(cell["id"], math.nan)
+        if measured > _PADDING_EXCESS * padding:
+            longest[padding] = max(measured, longest.get(padding, 0.0))
+    for padding, measured in longest.items():
+        asked, took = format_seconds(padding), format_seconds(measured)
+        yield f"compute padding of {asked} too short: computing took {took}"
+
+
+def _names(results: Results) -> dict[str, str]:
+    """Return what each cell is called where others are beside it."""
+    variant = variants(results.manifest)
+    return {
+        cell["id"]: f"{cell['strategy']}, {variant[cell['id']]}"
+        for cell in results.manifest["cells"]
+    }
 
 
 def _unknown_rows(results: Results) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The two plots: how fast each cell learns, and where the time of its steps goes.
+"""The plots: how fast each cell learns, where its steps' time goes, what an axis does to it.
 
 Figures are made without pyplot, so that nothing is global and no display is needed.
 """
@@ -7,19 +7,23 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from psbench.analysis.axis_plot import plot_axis
+from psbench.analysis.axis_series import numeric_axes
 from psbench.analysis.breakdown_plot import plot_breakdown
 from psbench.analysis.convergence_plot import plot_convergence
 from psbench.analysis.results import Results
 
-__all__ = ["plot_breakdown", "plot_convergence", "save_plots"]
+__all__ = ["plot_axis", "plot_breakdown", "plot_convergence", "save_plots"]
 
 _DPI = 150
 
 
 def save_plots(results: Results, folder: Path) -> list[Path]:
-    """Write convergence.png and breakdown.png into `folder`, made if need be; return their paths.
+    """Write each plot into `folder`, made if need be, and return their paths.
 
-    A plot without data (no evaluation, no timed step of a finished trial) is left out.
+    convergence.png and breakdown.png, and for each axis of numbers scaling.png (workers) or
+    by-<axis>.png. A plot without data (no evaluation, no timed step of a finished trial) is left
+    out.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
@@ -27,6 +31,10 @@ def save_plots(results: Results, folder: Path) -> list[Path]:
         paths.append(_save(plot_convergence(results), folder / "convergence.png"))
     if results.summary()["compute_share"].notna().any():
         paths.append(_save(plot_breakdown(results), folder / "breakdown.png"))
+    if results.trials["status"].isin(["ok", "diverged"]).any():
+        for axis in numeric_axes(results.manifest):
+            name = "scaling.png" if axis == "workers" else f"by-{axis}.png"
+            paths.append(_save(plot_axis(results, axis), folder / name))
     return paths
 
 

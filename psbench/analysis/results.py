@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pandas as pd
 
 from psbench.analysis import frames
+from psbench.analysis.ratios import ratios_frame
 from psbench.analysis.summary import summary_frame
 from psbench.errors import ResultsError
 from psbench.results import (
@@ -73,15 +74,27 @@ class Results:
     def summary(self) -> pd.DataFrame:
         """Return one row a cell, in the spec's order, with medians over the repeats.
 
-        `samples_per_s, step_s, final_loss, final_accuracy` have their least and greatest repeat
-        beside them (`_min`, `_max`); `step_s` is the median over repeats of each repeat's median.
-        `compute_share .. other_share` are fractions of the mean step time; `wait_share` is the
-        queue's for asynchronous strategies. `steps_to_target, samples_to_target, time_to_target_s`
-        are infinite where the median repeat never reached the target, and then lie beyond their
-        `_bound`; `num_censored` repeats never reached it. `num_ok, num_diverged, num_timed_out,
-        num_failed, num_unfinished` add up to `num_trials`.
+        `samples_per_s, step_s, final_loss, final_accuracy` and what it took to reach the target
+        have their least and greatest repeat beside them (`_min`, `_max`); `step_s` is the median
+        over repeats of each repeat's median. `compute_share .. other_share` are fractions of the
+        mean step time; `wait_share` is the queue's for asynchronous strategies.
+        `steps_to_target, samples_to_target, time_to_target_s` are infinite where the median repeat
+        never reached the target, and then lie beyond their `_bound`; `num_censored` repeats never
+        reached it. `worker_peak_memory` and `server_peak_memory` are bytes, of the largest of each.
+        `num_ok, num_diverged, num_timed_out, num_failed, num_unfinished` add up to `num_trials`.
         """
-        return summary_frame(self.manifest, self.trials, self.steps)
+        return self._summary.copy()
+
+    def ratios(self, baseline: str, measure: str = "samples_per_s") -> pd.DataFrame:
+        """Return how each cell compares with the cell of strategy `baseline` that is else alike.
+
+        One row a cell: `ratio` is the geometric mean over repeats of its `measure`, a column of
+        `trials`, over the baseline's in the same repeat; it lies between `low` and `high` with
+        95 % confidence (a paired t interval of the logarithms; NaN below 2 pairs). `num_pairs`
+        repeats count: those in which both trials are ok and both values above zero. Raises
+        ResultsError, naming the known ones, for an unknown strategy or measure.
+        """
+        return ratios_frame(self.manifest, self.trials, baseline, measure)
 
     def plot_convergence(self) -> "Figure":
         """Return accuracy (or loss) against samples and against seconds, one line a cell."""
@@ -94,6 +107,16 @@ class Results:
         from psbench.analysis.plots import plot_breakdown
 
         return plot_breakdown(self)
+
+    def plot_axis(self, axis: str, *measures: str) -> "Figure":
+        """Return columns of the summary against an axis of numbers, such as "task.optimizer.lr".
+
+        One panel a measure (without any: samples/s, and what was learned), one line for the cells
+        that differ in the axis alone. Raises ResultsError for an axis or measure that is not there.
+        """
+        from psbench.analysis.plots import plot_axis
+
+        return plot_axis(self, axis, measures)
 
     def save_plots(self, folder: str | Path) -> list[Path]:
         """Write each plot that has data as a PNG into `folder`; return their paths."""
@@ -119,6 +142,10 @@ class Results:
         from psbench.analysis.tables import summary_html
 
         return summary_html(self)
+
+    @cached_property
+    def _summary(self) -> pd.DataFrame:
+        return summary_frame(self.manifest, self.trials, self.steps)
 
     @cached_property
     def _streams(self) -> tuple[TrialSteps, ...]:

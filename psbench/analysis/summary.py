@@ -19,7 +19,14 @@ PARTS = ("compute", "wait", "comm", "update", "other")
 
 _STATUSES = ("ok", "diverged", "timed_out", "failed")
 _WITH_SPREAD = ("samples_per_s", "step_s", "final_loss", "final_accuracy")
-_MEDIANS = ("step_p95_s", "busiest_bytes_per_step", "staleness_mean", "staleness_p95")
+_MEDIANS = (
+    "step_p95_s",
+    "busiest_bytes_per_step",
+    "worker_peak_memory",
+    "server_peak_memory",
+    "staleness_mean",
+    "staleness_p95",
+)
 _TO_TARGET = ("steps_to_target", "samples_to_target", "time_to_target_s")
 
 
@@ -74,12 +81,10 @@ def _counts(statuses: pd.Series, repeats: int) -> dict[str, int]:
 
 
 def _medians(ok: pd.DataFrame) -> dict[str, float]:
-    medians = {}
+    medians: dict[str, float] = {}
     for name in _WITH_SPREAD:
         values = ok[name].dropna()
-        medians[name] = median(values)
-        medians[f"{name}_min"] = float(values.min()) if len(values) else math.nan
-        medians[f"{name}_max"] = float(values.max()) if len(values) else math.nan
+        medians |= {name: median(values)} | _spread(name, values)
     medians |= {name: median(ok[name].dropna()) for name in _MEDIANS}
     medians["staleness_max"] = float(ok["staleness_max"].max()) if len(ok) else math.nan
     return medians
@@ -94,9 +99,16 @@ def _to_target(trained: pd.DataFrame) -> dict[str, float]:
     # The median of the bounds bounds the median: each repeat's bound is at most its true value.
     columns = [column for name in _TO_TARGET for column in (name, f"{name}_bound")]
     measures = {column: median(trained[column].dropna()) for column in columns}
+    for name in _TO_TARGET:
+        measures |= _spread(name, trained[name].dropna())
     return measures | {
         "num_censored": int(np.isinf(trained["steps_to_target"].astype(float)).sum())
     }
+
+
+def _spread(name: str, values: "pd.Series[Any]") -> dict[str, float]:
+    low, high = (float(values.min()), float(values.max())) if len(values) else (math.nan,) * 2
+    return {f"{name}_min": low, f"{name}_max": high}
 
 
 def median(values: "pd.Series[Any]") -> float:

@@ -14,14 +14,13 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from psbench.analysis.frames import variant_axes
 from psbench.analysis.notes import notes
 from psbench.analysis.results import Results
 from psbench.analysis.summary import PARTS
+from psbench.analysis.variants import ABSENT, variant_columns
 from psbench.units import count, format_bytes
 
 _DURATIONS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
-_ABSENT = "-"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +33,7 @@ class _Column:
 
 def summary_table(results: Results) -> Table:
     """Return the summary for a terminal: one row a cell; columns without data are left out."""
-    table = Table(
-        title=Text(_title(results)), title_justify="left", title_style="bold",
-        box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False,
-    )  # fmt: skip
+    table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
     columns = _columns(results)
     for column in columns:
         table.add_column(Text(column.header), justify=column.justify, overflow="fold")
@@ -47,13 +43,14 @@ def summary_table(results: Results) -> Table:
 
 
 def print_summary(results: Results, console: Console) -> None:
-    """Print the table and its notes at their natural width.
+    """Print the title, the table and its notes at their natural width.
 
     A terminal that is too narrow wraps whole lines, which reads better than words broken in cells.
     """
     table = summary_table(results)
     wide = console.options.update(width=1000)
     table.width = Measurement.get(console, wide, table).maximum
+    console.print(Text(_title(results), style="bold"), soft_wrap=True)
     console.print(table, crop=False)
     for note in notes(results):
         console.print(Text(f"* {note}"), soft_wrap=True)
@@ -99,49 +96,51 @@ def summary_records(results: Results) -> list[dict[str, Any]]:
 def _title(results: Results) -> str:
     repeats = results.manifest["repeats"]
     name = results.manifest["spec"].get("name", results.path.name)
-    return f"{name}: medians over {count(repeats, 'repeat')}, warm-up left out"
+    first, *others = {cell["workers"] for cell in results.manifest["cells"]}
+    same = "" if others else f"{count(first, 'worker')}, "
+    return f"{name}: {same}medians over {count(repeats, 'repeat')}, warm-up left out"
 
 
 def _columns(results: Results) -> list[_Column]:
     summary = results.summary()
+    rows = summary.to_dict("records")
     unit, size = _duration_unit(summary["step_s"].max())
     columns = [
         _Column(header="strategy", cells=list(summary["strategy"]), justify="left"),
-        _Column(header="workers", cells=[str(workers) for workers in summary["workers"]]),
-        *(_axis(summary, axis) for axis in variant_axes(results.manifest)),
+        _workers(summary),
+        *(
+            _Column(header=name, cells=texts)
+            for name, texts in variant_columns(results.manifest).items()
+        ),
         _trials_ok(summary),
         _figures(summary, "samples_per_s", "samples\n/s", _significant),
-        _Column(
-            header=f"step, {unit}\nmedian (min–max)",
-            cells=[_spread(row, size) for row in summary.to_dict("records")],
-        ),
+        _with_spread(f"step, {unit}", [_step(row, size) for row in rows]),
         _figures(summary, "step_p95_s", f"p95\n{unit}", lambda value: _significant(value / size)),
         *(
             _figures(summary, f"{part}_share", f"{part}\n%", lambda value: f"{value * 100:.0f}")
             for part in PARTS[:-1]
         ),
         _figures(summary, "busiest_bytes_per_step", "busiest\nnode/step", format_bytes),
+        _figures(summary.assign(peak=_peak(summary)), "peak", "peak\nmemory", format_bytes),
         _staleness(summary),
         _figures(summary, "final_accuracy", "accuracy", lambda value: f"{value:.3f}"),
-        _to_target(summary),
+        _with_spread("to target, s", [_to_target(row) for row in rows]),
     ]
-    if summary["final_accuracy"].isna().all():
+    if (summary["final_accuracy"].isna() & summary["final_loss"].notna()).any():
         columns.insert(-1, _figures(summary, "final_loss", "loss", _significant))
-    return [column for column in columns if any(cell != _ABSENT for cell in column.cells)]
+    return [column for column in columns if any(cell != ABSENT for cell in column.cells)]
 
 
 def _figures(
     summary: pd.DataFrame, name: str, header: str, show: Callable[[float], str]
 ) -> _Column:
-    cells = [_ABSENT if math.isnan(value) else show(value) for value in summary[name]]
+    cells = [ABSENT if math.isnan(value) else show(value) for value in summary[name]]
     return _Column(header=header, cells=cells)
 
 
-def _axis(summary: pd.DataFrame, axis: str) -> _Column:
-    return _Column(
-        header=axis.rpartition(".")[2],
-        cells=[_ABSENT if pd.isna(value) else f"{value}" for value in summary[axis]],
-    )
+def _peak(summary: pd.DataFrame) -> "pd.Series[float]":
+    """Return the peak memory of each cell's largest node."""
+    return summary[["worker_peak_memory", "server_peak_memory"]].max(axis=1)
 
 
 def _trials_ok(summary: pd.DataFrame) -> _Column:
@@ -149,17 +148,29 @@ def _trials_ok(summary: pd.DataFrame) -> _Column:
     all_ok = all(ok == total for ok, total in counts)
     return _Column(
         header="ok",
-        cells=[_ABSENT if all_ok else f"{ok}/{total}" for ok, total in counts],
+        cells=[ABSENT if all_ok else f"{ok}/{total}" for ok, total in counts],
     )
 
 
-def _spread(row: Mapping[Any, Any], size: float) -> str:
+def _workers(summary: pd.DataFrame) -> _Column:
+    """Return the column of workers, without data where all cells have as many: the title has it."""
+    workers = summary["workers"]
+    same = workers.nunique() == 1
+    return _Column(header="workers", cells=[ABSENT if same else f"{own}" for own in workers])
+
+
+def _with_spread(header: str, cells: list[str]) -> _Column:
+    spread = any("–" in cell for cell in cells)
+    return _Column(header=f"{header}\nmedian (min–max)" if spread else header, cells=cells)
+
+
+def _step(row: Mapping[Any, Any], size: float) -> str:
     middle, low, high = (row[name] / size for name in ("step_s", "step_s_min", "step_s_max"))
-    if math.isnan(middle):
-        return _ABSENT
-    if low == high:
-        return _significant(middle)
-    return f"{_significant(middle)} ({_significant(low)}–{_significant(high)})"
+    return ABSENT if math.isnan(middle) else _significant(middle) + _spread(low, high)
+
+
+def _spread(low: float, high: float) -> str:
+    return "" if low == high else f" ({_significant(low)}–{_significant(high)})"
 
 
 def _staleness(summary: pd.DataFrame) -> _Column:
@@ -167,21 +178,21 @@ def _staleness(summary: pd.DataFrame) -> _Column:
     return _Column(
         header="staleness\nmean, max",
         cells=[
-            _ABSENT if math.isnan(mean) else f"{mean:.1f}, {most:.0f}"
+            ABSENT if math.isnan(mean) else f"{mean:.1f}, {most:.0f}"
             for mean, most in zip(means, maxima, strict=True)
         ],
     )
 
 
-def _to_target(summary: pd.DataFrame) -> _Column:
-    times, bounds = summary["time_to_target_s"], summary["time_to_target_s_bound"]
-    return _Column(
-        header="time to\ntarget",
-        cells=[
-            f"> {_significant(bound)} s" if math.isinf(time) else _seconds(time)
-            for time, bound in zip(times, bounds, strict=True)
-        ],
+def _to_target(row: Mapping[Any, Any]) -> str:
+    middle, bound, low, high = (
+        row[f"time_to_target_s{end}"] for end in ("", "_bound", "_min", "_max")
     )
+    if math.isnan(middle):
+        return ABSENT
+    if math.isinf(middle):
+        return f"> {_significant(bound)}"
+    return _significant(middle) + _spread(low, high)
 
 
 def _duration_unit(longest: float) -> tuple[str, float]:
@@ -192,11 +203,9 @@ def _duration_unit(longest: float) -> tuple[str, float]:
 
 
 def _significant(value: float) -> str:
+    if math.isinf(value):
+        return "∞"
     return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:#.3g}"
-
-
-def _seconds(value: float) -> str:
-    return _ABSENT if math.isnan(value) else f"{_significant(value)} s"
 
 
 def _lines(header: str) -> str:

@@ -21,11 +21,17 @@ _ARROW_TYPES: dict[Any, pa.DataType] = {
 _SCHEMA = pa.schema(
     [(name, _ARROW_TYPES[kind]) for name, kind in typing.get_type_hints(StepRow).items()]
 )
+_PACKED = pa.ipc.IpcWriteOptions(compression="zstd")
+_PACKED_ROWS = 65_536  # of a batch
 _CONTINUATION = b"\xff\xff\xff\xff"  # how every message of an Arrow stream begins
 
 
 class StepStream:
-    """Writes the step rows of one trial; a context manager that closes the stream."""
+    """Writes the step rows of one trial; a context manager that closes the stream.
+
+    A batch is there as soon as it is written. Once all are, they are packed into one: as many small
+    ones they weigh four times as much.
+    """
 
     def __init__(self, folder: Path, cell_id: str, repeat: int, attempt: int) -> None:
         self.path = folder / f"{cell_id[:12]}-r{repeat}-a{attempt}.arrow"
@@ -56,6 +62,7 @@ class StepStream:
             with os_errors("close", self.path):
                 self._writer.close()
                 self._file.close()
+                _pack(self.path)
 
     def __enter__(self) -> Self:
         return self
@@ -67,6 +74,20 @@ class StepStream:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _pack(path: Path) -> None:
+    """Compress a whole stream, in place of itself; leave it as it is where that fails."""
+    packed = path.with_suffix(".tmp")
+    try:
+        with pa.memory_map(str(path)) as source:
+            table = pa.ipc.open_stream(source).read_all()
+            with pa.ipc.new_stream(str(packed), table.schema, options=_PACKED) as writer:
+                for start in range(0, table.num_rows, _PACKED_ROWS):
+                    writer.write_table(table.slice(start, _PACKED_ROWS).combine_chunks())
+        packed.replace(path)
+    except (pa.ArrowException, OSError):  # torn by an earlier failure, or no room for a second file
+        packed.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, kw_only=True)

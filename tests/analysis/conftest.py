@@ -20,6 +20,7 @@ STRATEGIES = {
     "ps-sync": {"kind": "parameter_server", "consistency": "synchronous"},
     "ps-async": {"kind": "parameter_server", "consistency": "asynchronous"},
     "none": {"kind": "none"},
+    "bare": {"kind": "bare"},
 }
 
 

@@ -8,6 +8,7 @@ import pytest
 from psbench.analysis.measures import (
     busiest_bytes_per_step,
     derive_steps,
+    peak_memory,
     step_measures,
     synchronisation,
     target_measures,
@@ -40,6 +41,7 @@ def test_each_strategy_synchronises_as_it_says(strategies):
         "ps-sync": "synchronous",
         "ps-async": "asynchronous",
         "none": "none",
+        "bare": "none",
     }
 
 
@@ -104,6 +106,14 @@ def test_the_busiest_node_is_the_one_with_most_bytes_in_one_direction():
     assert busiest_bytes_per_step((10, 40, 20), (30, 10, 80), 4) == 20.0
     assert math.isnan(busiest_bytes_per_step((), (), 4))
     assert math.isnan(busiest_bytes_per_step((1,), (1,), 0))
+
+
+def test_peak_memory_is_that_of_the_largest_worker_and_server():
+    expected = {"worker_peak_memory": 7.0, "server_peak_memory": 9.0}
+    assert peak_memory((5, 7, 9), workers=2) == expected
+    assert peak_memory((5, 7), workers=2)["worker_peak_memory"] == 7.0
+    assert math.isnan(peak_memory((5, 7), workers=2)["server_peak_memory"])
+    assert all(math.isnan(value) for value in peak_memory((), workers=2).values())
 
 
 def test_staleness_and_percentiles_are_over_all_ranks_and_steps(step_row):

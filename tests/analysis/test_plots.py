@@ -5,34 +5,49 @@ import pytest
 
 from psbench.analysis import load
 from psbench.analysis.looks import strategy_colors
+from psbench.analysis.panels import MAX_ROWS, rows_of_lines
+from psbench.errors import ResultsError
 
 
 @pytest.fixture
-def results(write_run, cell, step_row, trial_row, eval_row, strategies):
-    cells = [cell(name, workers) for name in strategies for workers in (1, 2)]
-    rows, steps = [], {}
-    for one in cells:
-        for repeat in range(3):
-            rows.append(trial_row(one["id"], repeat))
-            rows += [
-                eval_row(one["id"], repeat, step, accuracy=0.2 * step + 0.05 * repeat)
-                for step in (1, 2, 3)
-            ]
-            steps[one["id"], repeat] = [
-                step_row(rank, step, queue_s=1.0)
-                for step in (1, 2)
-                for rank in range(one["workers"])
-            ]
-    return load(write_run(cells, rows, steps=steps, repeats=3))
+def run_of(write_run, cell, step_row, trial_row, eval_row):
+    """Return a function from strategies and numbers of workers to the results of three repeats."""
+
+    def run(strategies, workers):
+        cells = [cell(name, number) for name in strategies for number in workers]
+        rows, steps = [], {}
+        for one in cells:
+            for repeat in range(3):
+                rows.append(trial_row(one["id"], repeat))
+                rows += [
+                    eval_row(one["id"], repeat, step, accuracy=0.2 * step + 0.05 * repeat)
+                    for step in (1, 2, 3)
+                ]
+                steps[one["id"], repeat] = [
+                    step_row(rank, step, queue_s=1.0)
+                    for step in (1, 2)
+                    for rank in range(one["workers"])
+                ]
+        return load(write_run(cells, rows, steps=steps, repeats=3))
+
+    return run
 
 
-def test_convergence_draws_medians_against_samples_and_seconds(results):
-    figure = results.plot_convergence()
+@pytest.fixture
+def results(run_of, strategies):
+    return run_of(strategies, (1, 2))
+
+
+def _medians(axes):
+    return [line for line in axes.lines if len(line.get_xdata()) == 3]
+
+
+def test_convergence_draws_medians_against_samples_and_seconds(run_of):
+    figure = run_of(("ring", "none"), (1, 2)).plot_convergence()
     by_samples, by_seconds = figure.axes
-    lines = [line for line in by_samples.lines if len(line.get_xdata()) == 3]
-    assert len(lines) == 12
-    np.testing.assert_allclose(lines[0].get_xdata(), [16, 32, 48])
-    np.testing.assert_allclose(lines[0].get_ydata(), [0.25, 0.45, 0.65])
+    assert len(_medians(by_samples)) == 4
+    np.testing.assert_allclose(by_samples.lines[0].get_xdata(), [16, 32, 48])
+    np.testing.assert_allclose(by_samples.lines[0].get_ydata(), [0.25, 0.45, 0.65])
     np.testing.assert_allclose(by_seconds.lines[0].get_xdata(), [2, 4, 6])
     (band, *_) = by_samples.collections
     heights = band.get_paths()[0].vertices[:, 1]
@@ -41,15 +56,49 @@ def test_convergence_draws_medians_against_samples_and_seconds(results):
     assert "(s)" in by_seconds.get_xlabel()
 
 
+def test_more_than_eight_lines_are_split_by_variant(results, strategies):
+    panels = results.plot_convergence().axes
+    assert [len(_medians(axes)) for axes in panels] == [len(strategies)] * 4
+    assert [axes.get_title(loc="left") for axes in panels] == ["1 worker", "", "2 workers", ""]
+    assert len({axes.get_xlim() for axes in panels[::2]}) == 1
+
+
+def test_variants_share_a_row_as_long_as_they_fit():
+    assert rows_of_lines({"a": 2, "b": 2, "c": 2, "d": 2, "e": 2}) == [["a", "b", "c", "d"], ["e"]]
+    assert rows_of_lines({"a": 9, "b": 1}) == [["a"], ["b"]]
+    assert rows_of_lines(dict.fromkeys("abcdefg", 1)) == [[*"abcde"], [*"fg"]]
+
+
+def test_what_finds_no_place_is_counted(run_of):
+    figure = run_of(("ring", "tree", "native", "none", "bare"), range(1, 9)).plot_convergence()
+    assert len(figure.axes) == 2 * MAX_ROWS
+    assert figure.legends[0].get_title().get_text().endswith("; 2 more variants not drawn")
+
+
+def test_nothing_to_draw_is_an_error(write_run, cell):
+    results = load(write_run([cell("ring", 2)]))
+    with pytest.raises(ResultsError, match="has no evaluation to draw"):
+        results.plot_convergence()
+    with pytest.raises(ResultsError, match="has no timed step"):
+        results.plot_breakdown()
+
+
 def test_a_strategy_has_one_colour_in_every_plot(results, strategies):
-    colors = strategy_colors(results.manifest)
+    colors = strategy_colors(strategies)
     assert len(set(colors.values())) == len(strategies)
-    lines = results.plot_convergence().axes[0].lines
-    assert [line.get_color() for line in lines[:12]] == [
-        color for color in colors.values() for _ in (1, 2)
-    ]
+    lines = _medians(results.plot_convergence().axes[0])
+    assert [line.get_color() for line in lines] == [*colors.values()]
     (axes,) = results.plot_breakdown().axes
     assert [label.get_color() for label in axes.get_yticklabels()] == [*colors.values()] * 2
+
+
+def test_a_well_known_strategy_has_one_colour_in_every_run(strategies):
+    every = strategy_colors(strategies)
+    assert strategy_colors(["none", "ring"]) == {name: every[name] for name in ("none", "ring")}
+    chunked = [f"ring(chunks={chunks})" for chunks in range(1, 9)]
+    colors = strategy_colors(["ring", *chunked])
+    assert colors["ring"] == every["ring"]
+    assert len(set(colors.values())) == 9
 
 
 def test_bars_add_up_to_the_mean_step(results):
@@ -57,9 +106,9 @@ def test_bars_add_up_to_the_mean_step(results):
     tops = {}
     for bar in axes.patches:
         tops[bar.get_y()] = max(tops.get(bar.get_y(), 0.0), bar.get_x() + bar.get_width())
-    assert len(tops) == 12
+    assert len(tops) == 14
     # Where there is no synchronisation the 4 s of it are left to "other".
-    assert list(tops.values()) == pytest.approx([10_000.0] * 12)
+    assert list(tops.values()) == pytest.approx([10_000.0] * 14)
     assert "(ms)" in axes.get_xlabel()
 
 
@@ -71,9 +120,9 @@ def test_several_clocks_leave_wait_and_communication_in_one(write_run, cell, ste
     assert [bar.get_width() for bar in axes.patches] == [4000.0, 4000.0, 1000.0, 1000.0]
 
 
-def test_plots_with_data_are_saved(results, tmp_path):
-    paths = results.save_plots(tmp_path / "plots")
-    assert [path.name for path in paths] == ["convergence.png", "breakdown.png"]
+def test_plots_with_data_are_saved(run_of, tmp_path):
+    paths = run_of(("ring",), (1, 2)).save_plots(tmp_path / "plots")
+    assert [path.name for path in paths] == ["convergence.png", "breakdown.png", "scaling.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
 
 

@@ -59,6 +59,7 @@ def test_the_summary_of_one_cell_by_hand(write_run, cell, step_row, trial_row, e
     assert row["time_to_target_s"] == 8.0
     assert row["steps_to_target"] == 4
     assert row["samples_to_target"] == 64
+    assert (row["time_to_target_s_min"], row["time_to_target_s_max"]) == (4.0, math.inf)
     assert row["num_censored"] == 1
     assert (row["num_ok"], row["num_trials"], row["num_unfinished"]) == (3, 3, 0)
 
@@ -92,6 +93,16 @@ def test_the_server_and_its_queue_count(write_run, cell, step_row, trial_row):
     assert row["update_share"] == pytest.approx(0.05)
     assert (row["staleness_mean"], row["staleness_max"]) == (0.5, 1.0)
     assert results.trials["pushes_applied"].tolist() == [8]
+
+
+def test_peak_memory_is_the_median_of_each_repeats_largest(write_run, cell, trial_row):
+    ps = cell("ps-sync", 2)
+    peaks = ((5, 7, 20), (9, 1, 30), (8, 8, 10))
+    rows = [trial_row(ps["id"], repeat, peak_memory_bytes=own) for repeat, own in enumerate(peaks)]
+    results = load(write_run([ps], rows, repeats=3))
+    assert results.trials["worker_peak_memory"].tolist() == [7, 9, 8]
+    row = _row(results.summary())
+    assert (row["worker_peak_memory"], row["server_peak_memory"]) == (8, 20)
 
 
 def test_frames_carry_the_cell_and_the_varied_axes(write_run, cell, step_row, trial_row, eval_row):

@@ -56,8 +56,51 @@ def test_what_is_piped_is_not_cut(results):
 
 def test_a_missed_target_is_shown_as_later_than_trained(results):
     text = "\n".join(_printed(results, width=120, terminal=True))
-    assert "> 12.3 s" in text
+    assert "> 12.3" in text
     assert any(note.startswith("> time") for note in notes(results))
+
+
+def test_the_time_to_target_has_its_spread(write_run, cell, trial_row, eval_row):
+    cells = [cell(name, 2) for name in ("ring", "tree", "native")]
+    seconds = ((2.0, 3.0, 4.0), (2.0, 3.0, None), (2.0, None, None))
+    rows = []
+    for one, times in zip(cells, seconds, strict=True):
+        for repeat, time in enumerate(times):
+            rows.append(trial_row(one["id"], repeat))
+            accuracy = 0.5 if time is None else 0.95
+            rows.append(eval_row(one["id"], repeat, seconds=time or 5.0, accuracy=accuracy))
+    results = load(write_run(cells, rows, repeats=3))
+    lines = _printed(results, width=120, terminal=True)
+    ends = [" ".join(line.split()[-2:]) for line in lines if line[:4] in ("ring", "tree", "nati")]
+    assert ends == ["3.00 (2.00–4.00)", "3.00 (2.00–∞)", "> 5.00"]
+    assert "target not reached by 1 of 3: tree, 2 workers" in notes(results)
+
+
+def test_the_largest_node_has_the_peak_memory(write_run, cell, trial_row):
+    cells = [cell("ring", 2), cell("ps-sync", 2)]
+    nodes = ((300 * 2**20, 200 * 2**20), (2**20, 2**20, 400 * 2**20))
+    rows = [
+        trial_row(one["id"], peak_memory_bytes=own) for one, own in zip(cells, nodes, strict=True)
+    ]
+    text = "\n".join(_printed(load(write_run(cells, rows)), width=120, terminal=True))
+    assert "memory" in text
+    assert "300 MiB" in text
+    assert "400 MiB" in text
+
+
+def test_what_all_cells_share_is_in_the_title(write_run, cell, trial_row):
+    ring = cell("ring", 2)
+    lines = _printed(load(write_run([ring], [trial_row(ring["id"])])), width=120, terminal=True)
+    assert lines[0].startswith("quickstart: 2 workers, medians over 1 repeat")
+    assert "workers" not in "".join(lines[1:4])
+
+
+def test_a_bare_loop_has_its_rate_and_nothing_of_steps(write_run, cell, trial_row):
+    bare = cell("bare", 1, target=None)
+    row = trial_row(bare["id"], bytes_sent=(), bytes_received=())
+    text = "\n".join(_printed(load(write_run([bare], [row])), width=120, terminal=True))
+    assert "8.00" in text
+    assert "step" not in text
 
 
 def test_columns_without_data_are_left_out(write_run, cell, trial_row):
@@ -100,6 +143,87 @@ def test_notes_name_what_limits_the_comparison(write_run, cell, trial_row, eval_
         "some trials ran on several clocks: their wait and communication cannot be told apart",
     ]
     assert found == expected
+
+
+def test_notes_name_each_cell_by_what_varies(write_run, cell, trial_row):
+    cells = [cell("ring", 2, lr=lr) for lr in (0.1, 1.0)]
+    rows = [trial_row(cells[0]["id"]), trial_row(cells[1]["id"], status="diverged")]
+    results = load(write_run(cells, rows, axes=("task.optimizer.lr",)))
+    assert "diverged: ring, lr 1.0, repeat 0" in notes(results)
+
+
+def _notes_of(write_run, one, rows):
+    return notes(load(write_run([one], rows, repeats=3)))
+
+
+def test_processes_that_were_not_pinned_are_noted_where_known(write_run, cell, trial_row):
+    ring = cell("ring", 2, target=None)
+
+    def found(*cores):
+        rows = [trial_row(ring["id"], repeat, pinned_cores=cores) for repeat in range(3)]
+        return _notes_of(write_run, ring, rows)
+
+    (note,) = found("0", "")
+    assert note.startswith("ranks not pinned to cores: ")
+    assert found("0", "1") == found("") == found() == []
+
+
+def test_compute_threads_that_differ_are_noted(write_run, cell, trial_row):
+    ring = cell("ring", 2, target=None)
+    rows = [trial_row(ring["id"], repeat, threads=1 + repeat // 2) for repeat in range(3)]
+    assert _notes_of(write_run, ring, rows) == [
+        "compute threads differ (1, 2): compare only cells with as many"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "cluster", "machines", "expected"),
+    [
+        ("ring", {"ranks_per_host": 1}, ("a",) * 4, "4 logical hosts emulated on 1 machine"),
+        ("ring", {"ranks_per_host": 2}, ("a",) * 4, "2 logical hosts emulated on 1 machine"),
+        ("ring", {"hosts": 4}, ("a", "a", "b", "b"), "4 logical hosts emulated on 2 machines"),
+        ("ps-sync", {"ranks_per_host": 2}, ("a",) * 5, "3 logical hosts emulated on 1 machine"),
+        ("ring", {"ranks_per_host": 2}, ("a", "a", "b", "b"), None),
+        ("ring", {"ranks_per_host": None}, ("a",) * 4, None),
+        ("ring", None, ("a",) * 4, None),
+    ],
+)
+def test_emulated_hosts_are_noted(
+    write_run, cell, trial_row, strategy, cluster, machines, expected
+):
+    one = cell(strategy, 4, target=None)
+    one["fields"]["cluster"] = cluster
+    rows = [trial_row(one["id"], repeat, node_hosts=machines) for repeat in range(3)]
+    lines = [] if expected is None else [f"{expected}: no network lies between them"]
+    assert _notes_of(write_run, one, rows) == lines
+
+
+@pytest.mark.parametrize(
+    ("compute", "expected"),
+    [
+        ({"seconds": 2.0}, ["compute padding of 2.00 s too short: computing took 4.00 s"]),
+        ({"seconds": 3.8}, []),
+        ({"seconds": 2.0, "jitter": 0.1}, []),
+        ({"seconds": 2.0, "slow": [{"rank": 1, "factor": 3.0}]}, []),
+        ({"seconds": None}, []),
+    ],
+)
+def test_padding_that_was_too_short_is_noted(
+    write_run, cell, trial_row, step_row, compute, expected
+):
+    ring = cell("ring", 2, target=None)
+    ring["fields"]["compute"] = compute
+    rows = [trial_row(ring["id"], repeat) for repeat in range(3)]
+    steps = {(ring["id"], 0): [step_row(0, step) for step in range(4)]}
+    assert notes(load(write_run([ring], rows, steps=steps, repeats=3))) == expected
+
+
+def test_warnings_of_the_run_are_noted_once(write_run, cell, trial_row):
+    ring = cell("ring", 2, target=None)
+    few = "1 repeat: too few to tell a difference from noise; ask for 3 or more"
+    results = load(write_run([ring], [trial_row(ring["id"])]))
+    results.manifest["warnings"] = [few, "something else"]
+    assert notes(results) == [few, "something else"]
 
 
 def test_a_clean_run_has_no_notes(write_run, cell, trial_row, eval_row):

@@ -80,12 +80,51 @@ def test_a_stream_cut_at_any_byte_yields_its_whole_batches(tmp_path):
         for step in range(3):
             stream.write([_row(0, step), _row(1, step)])
             ends.append(stream.path.stat().st_size)
-    whole = stream.path.read_bytes()
+        whole = stream.path.read_bytes()
     for size in range(len(whole) + 1):
         stream.path.write_bytes(whole[:size])
         steps_read = [step for steps in read_steps(run) for step in steps.table["step"].to_pylist()]
         num_whole = sum(end <= size for end in ends)
         assert steps_read == [step for step in range(num_whole) for _ in range(2)]
+
+
+def test_a_whole_stream_is_packed_into_one_batch(tmp_path):
+    run = _run(tmp_path)
+    rows = [_row(rank, step) for step in range(50) for rank in range(4)]
+    with StepStream(run / "steps", CELL, 0, 1) as stream:
+        for start in range(0, len(rows), 10):
+            stream.write(rows[start : start + 10])
+        loose, size = _read_one(run).table, stream.path.stat().st_size
+    packed = _read_one(run).table
+    assert packed.drop_columns("queue_s").equals(loose.drop_columns("queue_s"))
+    assert loose["step"].num_chunks == 20
+    assert packed["step"].num_chunks == 1
+    assert stream.path.stat().st_size < size / 4
+    assert [path.name for path in (run / "steps").iterdir()] == [stream.path.name]
+
+
+def test_a_stream_that_cannot_be_packed_is_left_as_it_is(tmp_path):
+    run = _run(tmp_path)
+    with StepStream(run / "steps", CELL, 0, 1) as stream:
+        stream.write([_row(0, 0)])
+        size = stream.path.stat().st_size
+        stream.write([_row(0, 1)])
+        with stream.path.open("r+b") as file:
+            file.seek(size)
+            file.write(b"not a batch")
+    assert _read_one(run).table["step"].to_pylist() == [0]
+    assert [path.name for path in (run / "steps").iterdir()] == [stream.path.name]
+
+
+def test_a_packed_stream_cut_at_any_byte_is_whole_or_empty(tmp_path):
+    run = _run(tmp_path)
+    with StepStream(run / "steps", CELL, 0, 1) as stream:
+        stream.write([_row(0, 0), _row(1, 0)])
+    whole = stream.path.read_bytes()
+    for size in range(len(whole) + 1):
+        stream.path.write_bytes(whole[:size])
+        num_rows = sum(steps.table.num_rows for steps in read_steps(run))
+        assert num_rows in ((0, 2) if size < len(whole) else (2,))
 
 
 def test_a_stream_is_never_overwritten(tmp_path):

@@ -1,0 +1,161 @@
+"""A picture of measures against an axis: scaling with workers, sensitivity to a learning rate."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from psbench.analysis.axis_series import Series, axis_series
+from psbench.analysis.looks import line_widths, strategy_colors
+from psbench.analysis.panels import Row, draw_legends, make_grid
+from psbench.analysis.results import Results
+from psbench.units import format_bytes
+
+_WIDE = 30.0  # how many times its least the greatest value is where an axis is logarithmic
+_GROWTH = 1.8  # or each value so many times the one before
+_MOST_TICKS = 10
+_THOUSAND = 1000.0
+_PLAIN = FuncFormatter(lambda value, _: f"{value:,g}")
+
+_NAMES = {
+    "samples_per_s": "samples/s, all workers together",
+    "step_s": "median step (s)",
+    "step_p95_s": "95th percentile of steps (s)",
+    "final_accuracy": "accuracy at the end",
+    "final_loss": "loss at the end",
+    "time_to_target_s": "time to target (s)",
+    "samples_to_target": "samples to target",
+    "steps_to_target": "steps to target",
+    "busiest_bytes_per_step": "bytes a step of the busiest node",
+}
+_IDEAL: dict[str, Any] = {"linewidth": 1, "linestyle": (0, (1, 3)), "zorder": 1}
+_CROSS: dict[str, Any] = {"linestyle": "", "marker": "x", "markersize": 7, "markeredgewidth": 2}
+_CROSS_ROW = 0.035  # of a panel's height
+_IN_PROPORTION = ("workers", "samples_per_s")
+
+
+def plot_axis(results: Results, axis: str, measures: Sequence[str] = ()) -> Figure:
+    """Return one panel a measure against `axis`; without `measures`, those that say most.
+
+    One line for the cells that differ in the axis alone: the median over repeats, in a band from
+    the least to the greatest. The colour is the strategy, the line style whatever else varies.
+    Raises ResultsError for an axis or a measure that is not there.
+    """
+    measures = list(measures) or _telling(results)
+    lines = {measure: axis_series(results, axis, measure) for measure in measures}
+    first = lines[measures[0]]
+    colors = strategy_colors(series.strategy for series in first)
+    grid = make_grid(Counter(series.variant for series in first), columns=len(measures))
+    for row in grid.rows:
+        for panel, (measure, series) in zip(row.panels, lines.items(), strict=True):
+            own = [one for one in series if one.variant in row.variants]
+            _draw_panel(panel, row, own, colors, ideal=(axis, measure) == _IN_PROPORTION)
+    x = sorted({value for series in first for value in series.points["x"]})
+    for panel, measure in zip(grid.rows[0].panels, measures, strict=True):
+        _scale_x(panel, x, axis)
+        y = pd.concat([series.points["y"] for series in lines[measure]])
+        _scale_y(panel, y, with_x=(axis, measure) == _IN_PROPORTION)
+    for row in grid.rows:
+        for panel, measure in zip(row.panels, measures, strict=True):
+            panel.set_ylabel(_NAMES.get(measure, measure))
+            panel.grid(alpha=0.25)
+            panel.spines[["top", "right"]].set_visible(False)
+    for panel in grid.rows[-1].panels:
+        panel.set_xlabel(axis)
+    title = "Scaling" if axis == "workers" else f"By {axis}"
+    grid.figure.suptitle(title, fontweight="bold")
+    draw_legends(grid, colors, results.manifest["repeats"], _keys(lines, axis))
+    return grid.figure
+
+
+def _telling(results: Results) -> list[str]:
+    """Return how fast, and what was learned, as far as known."""
+    summary = results.summary()
+    known = summary.columns[summary.notna().any()]
+    speed = next((name for name in ("samples_per_s", "step_s") if name in known), "samples_per_s")
+    learned = [name for name in ("final_accuracy", "final_loss") if name in known]
+    return [speed, *learned[:1]]
+
+
+def _draw_panel(
+    panel: Axes, row: Row, lines: list[Series], colors: Mapping[str, str], ideal: bool
+) -> None:
+    heights = {name: 0.98 - _CROSS_ROW * place for place, name in enumerate(colors)}
+    if any(series.points["diverged"].any() for series in lines):
+        panel.set_ymargin(0.05 + _CROSS_ROW * len(colors))  # above the points
+    widths = line_widths(colors)
+    for series in lines:
+        points, color, width = series.points, colors[series.strategy], widths[series.strategy]
+        known = points[points["y"].notna()]
+        look: dict[str, Any] = {"color": color, "linestyle": row.style(series.variant)}
+        panel.plot(known["x"], known["y"], linewidth=width, **look)
+        panel.fill_between(
+            known["x"].to_numpy(), known["low"], known["high"], color=color, alpha=0.15, linewidth=0
+        )
+        for censored, own in known.groupby("censored"):
+            panel.plot(own["x"], own["y"], **_marker(color, 3 * width, filled=not censored))
+        diverged = points.loc[points["diverged"], "x"]
+        height = [heights[series.strategy]] * len(diverged)
+        panel.plot(diverged, height, color=color, transform=panel.get_xaxis_transform(), **_CROSS)
+        if ideal and len(known) > 1:
+            first = known.iloc[0]
+            panel.plot(known["x"], first["y"] * known["x"] / first["x"], color=color, **_IDEAL)
+
+
+def _marker(color: str, size: float, *, filled: bool) -> dict[str, Any]:
+    face = color if filled else "white"
+    return {
+        "color": color, "linestyle": "", "marker": "o", "markersize": size, "markerfacecolor": face,
+    }  # fmt: skip
+
+
+def _keys(lines: Mapping[str, list[Series]], axis: str) -> list[Line2D]:
+    """Return what a reader must be told of the marks that are there."""
+    points = pd.concat([series.points for own in lines.values() for series in own])
+    keys = []
+    if axis == "workers" and "samples_per_s" in lines:
+        keys.append(Line2D([], [], color="0.2", label="in proportion\nto workers", **_IDEAL))
+    if points["censored"].any():
+        mark = _marker("0.2", 5, filled=False)
+        keys.append(Line2D([], [], label="target not\nreached by then", **mark))
+    if points["diverged"].any():
+        keys.append(Line2D([], [], color="0.2", label="diverged", **_CROSS))
+    return keys
+
+
+def _scale_x(panel: Axes, values: Sequence[float], axis: str) -> None:
+    if is_logarithmic(values):
+        panel.set_xscale("log", base=2)
+        panel.xaxis.set_minor_formatter(NullFormatter())
+        panel.xaxis.minorticks_off()
+    if len(values) <= _MOST_TICKS:
+        show = format_bytes if axis.endswith("payload") else "{:g}".format
+        panel.set_xticks(values, [show(value) for value in values])
+
+
+def _scale_y(panel: Axes, values: "pd.Series[float]", with_x: bool) -> None:
+    known = values[np.isfinite(values)]
+    wide = len(known) and known.min() > 0 and known.max() > _WIDE * known.min()
+    if wide or (with_x and panel.get_xscale() == "log"):
+        # Proportion is a straight line where both axes are logarithmic.
+        panel.set_yscale("log")
+        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if wide else (1, 2, 3, 5, 7)))
+        panel.yaxis.set_minor_formatter(NullFormatter())
+        panel.yaxis.set_major_formatter(_PLAIN)
+    elif len(known) and known.max() >= _THOUSAND:
+        panel.yaxis.set_major_formatter(_PLAIN)
+
+
+def is_logarithmic(values: Sequence[float]) -> bool:
+    """Return whether rising `values` are better seen by their factors than by their differences."""
+    if len(values) < 2 or values[0] <= 0:
+        return False
+    growth = [later / earlier for earlier, later in pairwise(values)]
+    return values[-1] > _WIDE * values[0] or min(growth) >= _GROWTH

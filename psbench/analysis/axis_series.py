@@ -1,0 +1,128 @@
+"""A measure against an axis: the lines of such a picture, as data."""
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from psbench.analysis.frames import cell_columns, varied_axes
+from psbench.analysis.results import Results
+from psbench.analysis.variants import field_at, variants
+from psbench.errors import ResultsError
+
+_COLUMNS = ("workers", "servers", "global_batch")
+"""Numbers of a cell that may serve as an axis, beside those that the spec varies."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """Cells that differ in the axis alone."""
+
+    strategy: str
+    variant: str
+    points: pd.DataFrame
+    """One row a cell, by rising `x`: `y` is the median over repeats, `low` and `high` the least and
+    the greatest. `censored`: `y` is a bound, the target lies beyond. `diverged`: some repeat did.
+    """
+
+
+def numeric_axes(manifest: dict[str, Any]) -> list[str]:
+    """Return the axes of the spec along which some cells differ in 2 numbers or more, and alone."""
+    axes = [*(axis for axis in manifest["axes"] if axis == "workers"), *varied_axes(manifest)]
+    return [axis for axis in axes if _has_line(manifest, axis)]
+
+
+def _has_line(manifest: dict[str, Any], axis: str) -> bool:
+    positions = _positions(manifest, axis)
+    groups = _groups(manifest, axis).values()
+    return any(len({positions[own] for own in ids if own in positions}) > 1 for ids in groups)
+
+
+def axis_series(results: Results, axis: str, measure: str) -> list[Series]:
+    """Return the series of `measure`, a column of the summary, against `axis`.
+
+    Cells without a number on the axis are left out. Raises ResultsError, naming the known ones, for
+    an axis or a measure that is not there.
+    """
+    positions = _positions(results.manifest, axis)
+    if not positions:
+        known = [name for name in _COLUMNS if name != axis]
+        known += [name for name in numeric_axes(results.manifest) if name not in known]
+        raise ResultsError(f"no axis {axis!r} with numbers; there are {', '.join(known)}")
+    points = _points(results, measure)
+    points["x"] = pd.Series(positions)
+    points = points[points["x"].notna()].sort_values("x")
+    variant = variants(results.manifest, without=axis)
+    lines = []
+    for (strategy, _), ids in _groups(results.manifest, axis).items():
+        own = points[points.index.isin(ids)]
+        if len(own):
+            lines.append(Series(strategy=strategy, variant=variant[ids[0]], points=own))
+    return lines
+
+
+def _groups(manifest: dict[str, Any], axis: str) -> dict[tuple[str, str], list[str]]:
+    """Return the ids of cells that differ in `axis` alone, by strategy and all else."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for cell in manifest["cells"]:
+        strategy = cell["strategy"]
+        if axis.startswith("strategy."):  # the label names the value on the axis
+            strategy = strategy.partition("(")[0]
+        groups.setdefault((strategy, _all_but(cell["fields"], axis)), []).append(cell["id"])
+    return groups
+
+
+def numeric_columns(results: Results) -> list[str]:
+    """Return the columns of the summary that a picture can show."""
+    summary = results.summary()
+    own = set(cell_columns(results.manifest)[summary["cell_id"].iloc[0]])
+    numbers = summary.select_dtypes("number").columns
+    return [name for name in numbers if name not in own]
+
+
+def _points(results: Results, measure: str) -> pd.DataFrame:
+    summary = results.summary().set_index("cell_id")
+    known = numeric_columns(results)
+    if measure not in known:
+        raise ResultsError(f"no measure {measure!r}; there are {', '.join(known)}")
+    trials = results.trials
+    # A censored value is infinite, and beside it stands the bound that it lies beyond.
+    bounded = f"{measure}_bound" if f"{measure}_bound" in summary else measure
+    counted = trials["status"] == "ok" if bounded == measure else trials["status"] != "failed"
+    spread = trials[counted].groupby("cell_id")[bounded] if bounded in trials else None
+    censored = np.isinf(summary[measure].astype(float))
+    # That it diverged early says nothing of the time that the target would have taken.
+    lost = censored & (summary["num_ok"] == 0) & (summary["num_diverged"] > 0)
+    return pd.DataFrame(
+        {
+            "y": summary[bounded].astype(float).mask(lost),
+            "low": math.nan if spread is None else spread.min(),
+            "high": math.nan if spread is None else spread.max(),
+            "censored": censored & ~lost,
+            "diverged": summary["num_diverged"] > 0,
+        },
+        index=summary.index,
+    )
+
+
+def _positions(manifest: dict[str, Any], axis: str) -> dict[str, float]:
+    """Return where each cell with a number on `axis` lies."""
+    found = {}
+    for cell in manifest["cells"]:
+        value = cell[axis] if axis in _COLUMNS else field_at(cell["fields"], axis)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            found[cell["id"]] = float(value)
+    return found
+
+
+def _all_but(fields: dict[str, Any], axis: str) -> str:
+    """Return `fields` as JSON, without the one at the dotted path `axis`."""
+    copy = json.loads(json.dumps(fields))
+    *parents, name = axis.split(".")
+    holder = field_at(copy, ".".join(parents)) if parents else copy
+    if isinstance(holder, dict):
+        holder.pop(name, None)
+    return json.dumps(copy, sort_keys=True)

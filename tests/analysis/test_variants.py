@@ -1,0 +1,75 @@
+"""What cells are called besides their strategy: short, and never alike."""
+
+import pytest
+
+from psbench.analysis import load
+from psbench.analysis.variants import variant_columns, variants
+
+
+@pytest.fixture
+def named(write_run, cell):
+    """Return a function from the fields of cells, by dotted path, to the manifest of their run."""
+
+    def name(*fields, workers=4):
+        cells = []
+        for number, own in enumerate(fields):
+            one = cell("ring", workers, id=f"{number:064x}")
+            for path, value in own.items():
+                *parents, last = path.split(".")
+                holder = one["fields"]
+                for parent in parents:
+                    holder = holder.setdefault(parent, {})
+                holder[last] = value
+            cells.append(one)
+        axes = dict.fromkeys(path for own in fields for path in own)
+        return load(write_run(cells, axes=tuple(axes))).manifest
+
+    return name
+
+
+def test_workers_are_named_where_nothing_else_is(named):
+    assert list(variants(named({})).values()) == ["4 workers"]
+    assert list(variants(named({"reduce": "mean"}, {"reduce": "sum"})).values()) == [
+        "reduce mean", "reduce sum",
+    ]  # fmt: skip
+
+
+def test_the_axis_of_a_picture_is_left_out(named):
+    manifest = named({"reduce": "mean", "lr_scaling": "none"}, {"reduce": "sum"})
+    assert list(variants(manifest, without="reduce").values()) == ["lr_scaling none", ""]
+
+
+def test_whole_optimisers_are_one_column_of_what_differs(named):
+    manifest = named(
+        {"task.optimizer.kind": "sgd", "task.optimizer.lr": 0.1, "task.optimizer.momentum": 0.9},
+        {"task.optimizer.kind": "adam", "task.optimizer.lr": 0.001},
+    )
+    assert variant_columns(manifest) == {
+        "optimizer": ["sgd(lr=0.1, momentum=0.9)", "adam(lr=0.001)"]
+    }
+
+
+def test_a_choice_with_its_options_needs_no_name(named):
+    manifest = named(
+        {"task.optimizer.kind": "sgd", "task.optimizer.lr": 0.1, "compute.slow": []},
+        {"task.optimizer.kind": "adam", "task.optimizer.lr": 0.1, "compute.slow": [1]},
+    )
+    assert list(variants(manifest).values()) == ["sgd(lr=0.1)", "adam(lr=0.1), slow [1]"]
+
+
+def test_axes_of_one_end_keep_their_whole_names(named):
+    manifest = named({"compute.seconds": 0.1, "network.seconds": 0.2, "cluster.hosts": 2})
+    assert list(variant_columns(manifest)) == ["compute.seconds", "network.seconds", "hosts"]
+
+
+def test_long_values_are_cut_and_stay_apart(named):
+    slow = [[{"rank": 3, "factor": factor, "probability": 1.0}] for factor in (2.0, 4.0)]
+    manifest = named(*({"compute.slow": own} for own in (*slow, slow[0], None)))
+    (column,) = variant_columns(manifest).values()
+    first, second = "[{rank: 3, factor: 2.0, pro…", "[{rank: 3, factor: 4.0, pro…"
+    assert column == [first, second, first, "-"]
+    late = [[{"rank": 3, "factor": 2.0, "probability": chance}] for chance in (0.1, 0.2)]
+    manifest = named(*({"compute.slow": own} for own in late))
+    (column,) = variant_columns(manifest).values()
+    assert column == [first, "[{rank: 3, factor: 2.0, … #2"]
+    assert len(column[1]) == len(first) == 28
