@@ -45,17 +45,18 @@ def plot_axis(results: Results, axis: str, measures: Sequence[str] = ()) -> Figu
     """Return one panel a measure against `axis`; without `measures`, those that say most.
 
     One line for the cells that differ in the axis alone: the median over repeats, in a band from
-    the least to the greatest. The colour is the strategy, the line style whatever else varies.
+    the least to the greatest. The colour is the strategy, the line style whatever else varies; with
+    one strategy the colour is whatever varies.
     Raises ResultsError for an axis or a measure that is not there.
     """
     measures = list(measures) or _telling(results)
     lines = {measure: axis_series(results, axis, measure) for measure in measures}
     first = lines[measures[0]]
-    colors = strategy_colors(series.strategy for series in first)
-    grid = make_grid(Counter(series.variant for series in first), columns=len(measures))
+    colors = strategy_colors(series.hue for series in first)
+    grid = make_grid(Counter(series.style for series in first), columns=len(measures))
     for row in grid.rows:
         for panel, (measure, series) in zip(row.panels, lines.items(), strict=True):
-            own = [one for one in series if one.variant in row.variants]
+            own = [one for one in series if one.style in row.variants]
             _draw_panel(panel, row, own, colors, ideal=(axis, measure) == _IN_PROPORTION)
     x = sorted({value for series in first for value in series.points["x"]})
     for panel, measure in zip(grid.rows[0].panels, measures, strict=True):
@@ -70,6 +71,8 @@ def plot_axis(results: Results, axis: str, measures: Sequence[str] = ()) -> Figu
     for panel in grid.rows[-1].panels:
         panel.set_xlabel(axis)
     title = "Scaling" if axis == "workers" else f"By {axis}"
+    strategies = {cell["strategy"] for cell in results.manifest["cells"]}
+    title += f", {strategies.pop()}" if len(strategies) == 1 else ""
     grid.figure.suptitle(title, fontweight="bold")
     draw_legends(grid, colors, results.manifest["repeats"], _keys(lines, axis))
     return grid.figure
@@ -92,9 +95,9 @@ def _draw_panel(
         panel.set_ymargin(0.05 + _CROSS_ROW * len(colors))  # above the points
     widths = line_widths(colors)
     for series in lines:
-        points, color, width = series.points, colors[series.strategy], widths[series.strategy]
+        points, color, width = series.points, colors[series.hue], widths[series.hue]
         known = points[points["y"].notna()]
-        look: dict[str, Any] = {"color": color, "linestyle": row.style(series.variant)}
+        look: dict[str, Any] = {"color": color, "linestyle": row.style(series.style)}
         panel.plot(known["x"], known["y"], linewidth=width, **look)
         panel.fill_between(
             known["x"].to_numpy(), known["low"], known["high"], color=color, alpha=0.15, linewidth=0
@@ -102,7 +105,7 @@ def _draw_panel(
         for censored, own in known.groupby("censored"):
             panel.plot(own["x"], own["y"], **_marker(color, 3 * width, filled=not censored))
         diverged = points.loc[points["diverged"], "x"]
-        height = [heights[series.strategy]] * len(diverged)
+        height = [heights[series.hue]] * len(diverged)
         panel.plot(diverged, height, color=color, transform=panel.get_xaxis_transform(), **_CROSS)
         if ideal and len(known) > 1:
             first = known.iloc[0]

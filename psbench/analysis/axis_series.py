@@ -2,13 +2,14 @@
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from psbench.analysis.frames import cell_columns, varied_axes
+from psbench.analysis.looks import NUM_COLORS
 from psbench.analysis.results import Results
 from psbench.analysis.variants import field_at, variants
 from psbench.errors import ResultsError
@@ -19,10 +20,14 @@ _COLUMNS = ("workers", "servers", "global_batch")
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """Cells that differ in the axis alone."""
+    """Cells that differ in the axis alone; `hue` and `style` name what else they are.
 
-    strategy: str
-    variant: str
+    That is the strategy and whatever else varies; the other way round where there is one strategy,
+    whose colour would say nothing.
+    """
+
+    hue: str
+    style: str
     points: pd.DataFrame
     """One row a cell, by rising `x`: `y` is the median over repeats, `low` and `high` the least and
     the greatest. `censored`: `y` is a bound, the target lies beyond. `diverged`: some repeat did.
@@ -60,7 +65,9 @@ def axis_series(results: Results, axis: str, measure: str) -> list[Series]:
     for (strategy, _), ids in _groups(results.manifest, axis).items():
         own = points[points.index.isin(ids)]
         if len(own):
-            lines.append(Series(strategy=strategy, variant=variant[ids[0]], points=own))
+            lines.append(Series(hue=strategy, style=variant[ids[0]], points=own))
+    if len({line.hue for line in lines}) == 1 and 1 < len(lines) <= NUM_COLORS:
+        return [replace(line, hue=line.style, style=line.hue) for line in lines]
     return lines
 
 

@@ -17,6 +17,8 @@ _OTHERS = ("#7F7F7F", "#882255", "#999933", "#332288", "#AA4499")
 """Okabe and Ito 2008, for colour-blind readers, without the yellow, too faint for lines; what is
 not known by name has grey and colours of Tol 2021."""
 
+NUM_COLORS = len(_KNOWN) + len(_OTHERS)
+
 PART_COLORS = {
     "compute": "#4C566A",
     "wait": "#E9C46A",

@@ -113,10 +113,9 @@ def _shaping(results: Results) -> Iterator[str]:
 def _logical_hosts(cell: dict[str, Any]) -> int:
     """Return on how many hosts the spec put the cell's processes; 0 where it does not say."""
     cluster = cell["fields"].get("cluster") or {}
-    if cluster.get("hosts"):
-        return int(cluster["hosts"])
-    if cluster.get("ranks_per_host"):
-        return int(math.ceil(cell["workers"] / cluster["ranks_per_host"]) + cell["servers"])
+    hosts, per_host = cluster.get("hosts"), cluster.get("ranks_per_host")
+    if hosts or per_host:
+        return int(hosts or math.ceil(cell["workers"] / per_host)) + int(cell["servers"])
     return 0
 
 

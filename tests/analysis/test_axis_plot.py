@@ -34,7 +34,7 @@ def swept(write_run, cell, trial_row, eval_row):
 
 def test_cells_that_differ_in_the_axis_alone_make_a_line(swept):
     series = axis_series(swept, "workers", "samples_per_s")
-    assert [(one.strategy, one.variant) for one in series] == [
+    assert [(one.hue, one.style) for one in series] == [
         ("ring", "lr 0.1"), ("ring", "lr 0.2"), ("none", "lr 0.1"), ("none", "lr 0.2"),
     ]  # fmt: skip
     points = series[0].points
@@ -43,6 +43,14 @@ def test_cells_that_differ_in_the_axis_alone_make_a_line(swept):
     assert points["high"].tolist() == [48 / 5, 48 / 2, 48 / 0.5]
     assert points["y"].tolist() == pytest.approx([(8 + 9.6) / 2, 20, 64])
     assert not points[["censored", "diverged"]].to_numpy().any()
+
+
+def test_of_one_strategy_the_variants_have_the_colours(write_run, cell, trial_row):
+    cells = [cell("ring", workers, lr=lr) for lr in (0.1, 0.2) for workers in (1, 2)]
+    rows = [trial_row(one["id"]) for one in cells]
+    results = load(write_run(cells, rows, axes=("workers", LR)))
+    series = axis_series(results, "workers", "samples_per_s")
+    assert [(one.hue, one.style) for one in series] == [("lr 0.1", "ring"), ("lr 0.2", "ring")]
 
 
 def test_numbers_that_vary_are_axes(swept, write_run, cell):
@@ -68,7 +76,7 @@ def test_options_of_a_strategy_are_an_axis_too(write_run, cell, trial_row):
     rows = [trial_row(one["id"]) for one in cells]
     results = load(write_run(cells, rows, axes=("strategy.kind", "strategy.chunks")))
     (series,) = axis_series(results, "strategy.chunks", "samples_per_s")
-    assert (series.strategy, series.points["x"].tolist()) == ("ring", [4, 8])
+    assert (series.hue, series.points["x"].tolist()) == ("ring", [4, 8])
 
 
 def test_what_is_unknown_is_told_with_what_is_known(swept):

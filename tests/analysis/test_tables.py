@@ -182,6 +182,7 @@ def test_compute_threads_that_differ_are_noted(write_run, cell, trial_row):
         ("ring", {"ranks_per_host": 1}, ("a",) * 4, "4 logical hosts emulated on 1 machine"),
         ("ring", {"ranks_per_host": 2}, ("a",) * 4, "2 logical hosts emulated on 1 machine"),
         ("ring", {"hosts": 4}, ("a", "a", "b", "b"), "4 logical hosts emulated on 2 machines"),
+        ("ps-sync", {"hosts": 4}, ("a",) * 5, "5 logical hosts emulated on 1 machine"),
         ("ps-sync", {"ranks_per_host": 2}, ("a",) * 5, "3 logical hosts emulated on 1 machine"),
         ("ring", {"ranks_per_host": 2}, ("a", "a", "b", "b"), None),
         ("ring", {"ranks_per_host": None}, ("a",) * 4, None),
