@@ -1,8 +1,9 @@
 """Ctrl-C and SIGTERM: the first asks the run to end in order, the second ends it at once."""
 
+import contextlib
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, Self
 
@@ -25,11 +26,22 @@ class Interrupt:
         return self._came.is_set()
 
     def arm(self) -> None:
-        """Take the signals; once more where a library has put its own handlers in between."""
+        """Take the signals."""
         if threading.current_thread() is threading.main_thread():
             for number in _SIGNALS:
                 before = signal.signal(number, self._handle)
                 self._before.setdefault(number, before)
+
+    @contextlib.contextmanager
+    def kept(self) -> Iterator[None]:
+        """Around what puts its own handlers in, as Ray does while it starts: they leave by
+        SystemExit, which becomes KeyboardInterrupt. At the end the signals are ours again."""
+        try:
+            yield
+        except SystemExit as exit_:
+            raise KeyboardInterrupt from exit_
+        finally:
+            self.arm()
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self._came.is_set():

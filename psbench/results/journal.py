@@ -36,11 +36,20 @@ class JournalWriter:
                 raise OSError("the disk took only part of a line")
 
     def close(self) -> None:
-        if self._descriptor >= 0:
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
             with os_errors("close", self.path):
-                os.fsync(self._descriptor)
-                os.close(self._descriptor)
-            self._descriptor = -1
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+
+    def discard(self) -> None:
+        """Close it, and take the part away if nothing was written."""
+        self.close()
+        with os_errors("remove", self.path):
+            if not self.path.stat().st_size:
+                self.path.unlink()
 
 
 @dataclass(frozen=True, kw_only=True)
