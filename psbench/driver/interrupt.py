@@ -20,6 +20,7 @@ class Interrupt:
     def __init__(self, notice: Callable[[], None]) -> None:
         self._notice = notice
         self._came = threading.Event()
+        self._at_once = False
         self._before: dict[int, Any] = {}
 
     def __call__(self) -> bool:
@@ -33,18 +34,23 @@ class Interrupt:
                 self._before.setdefault(number, before)
 
     @contextlib.contextmanager
-    def kept(self) -> Iterator[None]:
-        """Around what puts its own handlers in, as Ray does while it starts: they leave by
-        SystemExit, which becomes KeyboardInterrupt. At the end the signals are ours again."""
+    def at_once(self) -> Iterator[None]:
+        """Where there is nothing to save, such as while Ray starts: the first signal ends it.
+
+        Ray puts its own handler in, which leaves by SystemExit; at the end the signals are ours.
+        """
+        self._at_once = True
         try:
             yield
         except SystemExit as exit_:
             raise KeyboardInterrupt from exit_
         finally:
+            self._at_once = False
             self.arm()
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self._came.is_set():
+        if self._at_once or self._came.is_set():
+            self._came.set()
             raise KeyboardInterrupt
         self._came.set()
         self._notice()

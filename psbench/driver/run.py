@@ -72,7 +72,7 @@ def _run(spec: Spec, folder: RunFolder) -> None:
         some = f"{len(left)} of " if folder.ended else ""
         report.say(f"{spec.name}: {some}{count(len(trials), 'trial')} -> {folder.path}")
         try:
-            with stop.kept():
+            with stop.at_once():
                 engine = stack.enter_context(ENGINES[cells[0].engine](cells)) if left else None
         except BaseException:
             folder.discard()  # nothing was measured, and nothing is to be kept
