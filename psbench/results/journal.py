@@ -29,11 +29,13 @@ class JournalWriter:
         line = json.dumps(encode_row(row), allow_nan=False).encode() + b"\n"
         with os_errors("append to", self.path):
             size = os.fstat(self._descriptor).st_size
-            written = os.write(self._descriptor, line)
-            if written < len(line):
+            try:
+                while line:  # once, unless the disk fills up: then the next try says so
+                    line = line[os.write(self._descriptor, line) :]
+            except OSError:
                 # Take the torn half back, so that a later line starts on a line of its own.
                 os.ftruncate(self._descriptor, size)
-                raise OSError("the disk took only part of a line")
+                raise
 
     def close(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1

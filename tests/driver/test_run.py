@@ -183,6 +183,16 @@ def test_bad_input_is_one_line_and_starts_nothing(command, tmp_path, spec, argum
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.parametrize("option", ["--out", "--resume"])
+@pytest.mark.parametrize("out", ["spec.yaml", "spec.yaml/below", "/proc/psbench", "/sys/psbench"])
+def test_an_output_that_cannot_be_written_is_named_and_starts_nothing(command, option, out):
+    done = command.run("run", command.write(SPEC), option, out)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert out in done.stderr.splitlines()[-1]
+    assert "warning" not in done.stderr
+
+
 def test_a_missing_file_is_named(command):
     done = command.run("run", "nowhere.yaml")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
