@@ -20,18 +20,31 @@ if TYPE_CHECKING:
 __all__ = ["Data", "Results", "Spec", "Task", "load", "run"]
 
 
-def run(spec: "Spec", *, out: "str | PathLike[str] | None" = None) -> "Results":
+def run(
+    spec: "Spec | None" = None,
+    *,
+    out: "str | PathLike[str] | None" = None,
+    resume: "str | PathLike[str] | None" = None,
+) -> "Results":
     """Run all trials of a spec and return their results.
 
-    The run's folder is `out`, new or empty, or else a new one under `results/`. A trial that fails
-    is a row of the results. Raises PsbenchError for what cannot be run at all.
+    The run's folder is `out`, new or empty, or else a new one under `results/`. With `resume`, go
+    on with the run in that folder: only trials that have not ended are run, and the spec may be
+    left out. A trial that fails is a row of the results. Raises PsbenchError for what cannot be
+    run at all.
     """
     from pathlib import Path
 
     from psbench.analysis import load
     from psbench.driver import run as run_spec
 
-    return load(run_spec(spec, out=None if out is None else Path(out)))
+    return load(
+        run_spec(
+            spec,
+            out=None if out is None else Path(out),
+            resume=None if resume is None else Path(resume),
+        )
+    )
 
 
 def __getattr__(name: str) -> Any:

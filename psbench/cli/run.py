@@ -15,15 +15,26 @@ TRIAL_FAILED = 4
 
 
 @click.command("run")
-@click.argument("path", metavar="SPEC")
+@click.argument("path", metavar="SPEC", required=False)
 @overrides_option
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     help="The run's folder itself, new or empty. Default: results/NAME/TIME-ID.",
 )
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Go on with the run in this folder; SPEC may be left out. A new one: start there.",
+)
 @click.option("as_json", "--json", is_flag=True, help="Print one JSON object a cell on stdout.")
-def command(path: str, overrides: tuple[str, ...], out: Path | None, as_json: bool) -> None:
+def command(
+    path: str | None,
+    overrides: tuple[str, ...],
+    out: Path | None,
+    resume: Path | None,
+    as_json: bool,
+) -> None:
     """Run the trials of SPEC, then print one table and save it with its pictures.
 
     Ray runs embedded in this process, unless RAY_ADDRESS names a cluster to join. Exit code 4 says
@@ -31,7 +42,12 @@ def command(path: str, overrides: tuple[str, ...], out: Path | None, as_json: bo
 
     Example: psbench run experiments/quickstart.yaml --set repeats=1
     """
-    folder = run(Spec.load(path, overrides), out=out)
+    if out is not None and resume is not None:
+        raise click.UsageError("--out and --resume both name the run's folder; give one of them.")
+    if path is None and (resume is None or overrides):
+        raise click.UsageError("Missing argument 'SPEC'; only --resume does without, and no --set.")
+    spec = None if path is None else Spec.load(path, overrides)
+    folder = run(spec, out=out, resume=resume)
     results = load(folder)
     if as_json:
         for record in summary_records(results):

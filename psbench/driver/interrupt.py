@@ -1,8 +1,9 @@
 """Ctrl-C and SIGTERM: the first asks the run to end in order, the second ends it at once."""
 
+import contextlib
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, Self
 
@@ -19,20 +20,37 @@ class Interrupt:
     def __init__(self, notice: Callable[[], None]) -> None:
         self._notice = notice
         self._came = threading.Event()
+        self._at_once = False
         self._before: dict[int, Any] = {}
 
     def __call__(self) -> bool:
         return self._came.is_set()
 
     def arm(self) -> None:
-        """Take the signals; once more where a library has put its own handlers in between."""
+        """Take the signals."""
         if threading.current_thread() is threading.main_thread():
             for number in _SIGNALS:
                 before = signal.signal(number, self._handle)
                 self._before.setdefault(number, before)
 
+    @contextlib.contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Where there is nothing to save, such as while Ray starts: the first signal ends it.
+
+        Ray puts its own handler in, which leaves by SystemExit; at the end the signals are ours.
+        """
+        self._at_once = True
+        try:
+            yield
+        except SystemExit as exit_:
+            raise KeyboardInterrupt from exit_
+        finally:
+            self._at_once = False
+            self.arm()
+
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self._came.is_set():
+        if self._at_once or self._came.is_set():
+            self._came.set()
             raise KeyboardInterrupt
         self._came.set()
         self._notice()

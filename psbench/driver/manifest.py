@@ -6,11 +6,11 @@ from psbench.spec import Cell, PayloadTask, Target, cell_id, strategy_label
 from psbench.units import format_bytes
 
 
-def describe_cell(cell: Cell) -> dict[str, Any]:
-    """Return a cell as the manifest has it; see `results.build_manifest`."""
+def describe_cell(cell: Cell, label: str) -> dict[str, Any]:
+    """Return a cell, called `label`, as the manifest has it; see `results.build_manifest`."""
     return {
         "id": cell_id(cell),
-        "label": cell.label,
+        "label": label,
         "strategy": strategy_label(cell.strategy),
         "workers": cell.workers,
         "servers": cell.servers,

@@ -19,8 +19,8 @@ class Reporter(Protocol):
     def say(self, message: str) -> None:
         """Show one line."""
 
-    def begin(self, trial: Trial) -> None:
-        """A trial starts."""
+    def begin(self, trial: Trial, label: str) -> None:
+        """A trial of the cell called `label` starts."""
 
     def step(self, done: int) -> None:
         """`done` steps of the trial are finished by all ranks."""
@@ -38,27 +38,29 @@ class Reporter(Protocol):
     ) -> None: ...
 
 
-def reporter(num_trials: int) -> Reporter:
-    """Return the reporter that fits stderr."""
+def reporter(num_trials: int, done: int = 0) -> Reporter:
+    """Return the reporter that fits stderr, for a run with `done` of its trials behind it."""
     console = Console(stderr=True)
-    return Bar(num_trials, console) if console.is_terminal else Lines(num_trials)
+    return Bar(num_trials, done, console) if console.is_terminal else Lines(num_trials, done)
 
 
 class Lines:
     """One plain line for each trial that ended."""
 
-    def __init__(self, num_trials: int) -> None:
+    def __init__(self, num_trials: int, done: int) -> None:
         self._total = num_trials
-        self._done = 0
+        self._done = done
         self._trial: Trial | None = None
+        self._what = ""
 
     def say(self, message: str) -> None:
         # who reads along may leave: that ends no measurement
         with contextlib.suppress(OSError):
             print(message, file=sys.stderr, flush=True)
 
-    def begin(self, trial: Trial) -> None:
+    def begin(self, trial: Trial, label: str) -> None:
         self._trial = trial
+        self._what = _what(trial, label)
 
     def step(self, done: int) -> None:
         return None
@@ -66,7 +68,8 @@ class Lines:
     def end(self, row: TrialRow) -> None:
         assert self._trial is not None
         self._done += 1
-        self.say(f"[{self._done}/{self._total}] {describe(self._trial, row)}")
+        outcome = describe(row, warmup=self._trial.cell.warmup)
+        self.say(f"[{self._done}/{self._total}] {self._what}: {outcome}")
 
     def __enter__(self) -> Self:
         return self
@@ -78,7 +81,7 @@ class Lines:
 class Bar:
     """Two bars: trials of the run, steps of the trial."""
 
-    def __init__(self, num_trials: int, console: Console) -> None:
+    def __init__(self, num_trials: int, done: int, console: Console) -> None:
         self._bars = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -87,26 +90,27 @@ class Bar:
             console=console,
             transient=True,
         )
-        self._trials = self._bars.add_task("trials", total=num_trials)
+        self._trials = self._bars.add_task("trials", total=num_trials, completed=done)
         self._steps = self._bars.add_task("steps", total=None)
+        self._trial: Trial | None = None
+        self._what = ""
 
     def say(self, message: str) -> None:
         self._bars.console.print(message, highlight=False, markup=False, soft_wrap=True)
 
-    def begin(self, trial: Trial) -> None:
-        self._bars.reset(
-            self._steps,
-            total=trial.cell.steps,
-            description=f"{trial.cell.label}, repeat {trial.repeat}",
-        )
+    def begin(self, trial: Trial, label: str) -> None:
+        self._trial = trial
+        self._what = _what(trial, label)
+        self._bars.reset(self._steps, total=trial.cell.steps, description=self._what)
 
     def step(self, done: int) -> None:
         self._bars.update(self._steps, completed=done)
 
     def end(self, row: TrialRow) -> None:
+        assert self._trial is not None
         self._bars.advance(self._trials)
         if row.status != "ok":
-            self.say(f"{self._bars.tasks[1].description}: {row.status}: {row.error or ''}")
+            self.say(f"{self._what}: {describe(row, warmup=self._trial.cell.warmup)}")
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -116,12 +120,14 @@ class Bar:
         self._bars.stop()
 
 
-def describe(trial: Trial, row: TrialRow) -> str:
-    """Return a trial's outcome in one line."""
-    what = f"{trial.cell.label}, repeat {trial.repeat}"
+def describe(row: TrialRow, *, warmup: int) -> str:
+    """Return in a few words how a trial ended, the first `warmup` of its steps not timed."""
     if row.status == "diverged":
-        return f"{what}: diverged after {row.steps} steps"
+        return f"diverged after {row.steps} steps"
     if row.status != "ok":
-        return f"{what}: {row.status}: {row.error}"
-    timed = row.steps - trial.cell.warmup
-    return f"{what}: ok, {format_seconds(row.seconds / timed)} a step"
+        return f"{row.status.replace('_', ' ')}: {row.error}"
+    return f"ok, {format_seconds(row.seconds / (row.steps - warmup))} a step"
+
+
+def _what(trial: Trial, label: str) -> str:
+    return f"{label}, repeat {trial.repeat}"

@@ -1,71 +1,100 @@
 """One run: a spec's trials, one after the other, into one folder."""
 
+import contextlib
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 from psbench.driver.engines import ENGINES, Engine
+from psbench.driver.events import WARNING, event
 from psbench.driver.interrupt import Interrupt
+from psbench.driver.labels import cell_labels
 from psbench.driver.manifest import describe_cell
 from psbench.driver.order import interleave
 from psbench.driver.progress import Reporter, reporter
+from psbench.driver.resume import go_on, has_manifest, is_finished, resumed_spec
+from psbench.driver.warnings import all_warnings, known_warnings, warnings_before
+from psbench.errors import ResultsError, SpecError
 from psbench.results import (
     EvalRow,
-    EventRow,
     RunFolder,
     RunStatus,
     TrialRow,
     build_manifest,
     environment,
 )
-from psbench.spec import Cell, Spec, Trial, cell_id, varying_fields
+from psbench.spec import Spec, Trial, cell_id, varying_fields
 from psbench.units import count
 
-FIRST_ATTEMPT = 1
 
+def run(
+    spec: Spec | None = None,
+    *,
+    root: Path = Path("results"),
+    out: Path | None = None,
+    resume: Path | None = None,
+) -> Path:
+    """Run the trials of a spec and return the run's folder: `out`, or a new one under `root`.
 
-def run(spec: Spec, *, root: Path = Path("results"), out: Path | None = None) -> Path:
-    """Run all trials of a spec and return the run's folder: `out`, or a new one under `root`.
+    With `resume`, go on with the run in that folder: run the trials that have no summary yet.
+    `spec` may then be left out where the folder knows its own. If the folder is new or empty the
+    run starts there; if the run is finished nothing is done.
 
     A trial that fails becomes a row; the others go on. Raises ResultsError for a folder that can't
-    be had, PlacementError for a cluster that is too small, both before any actor starts, and
-    KeyboardInterrupt, with every finished row on disk, after Ctrl-C or SIGTERM.
+    be had or is another spec's, PlacementError for a cluster that is too small, both before any
+    actor starts, and KeyboardInterrupt, with every finished row on disk, after Ctrl-C or SIGTERM.
     """
-    cells = spec.cells()
-    num_trials = len(cells) * spec.repeats
-    engine = ENGINES[cells[0].engine](cells)
-    with (
-        RunFolder.create(root, spec.name, out) as folder,
-        reporter(num_trials) as report,
-        Interrupt(lambda: report.say("interrupted: saving what is finished")) as stop,
-    ):
-        report.say(f"{spec.name}: {count(num_trials, 'trial')} -> {folder.path}")
-        status: RunStatus = "failed"
-        entered = False
-        try:
-            with engine:
-                entered = True
-                stop.arm()  # Ray takes SIGTERM for itself
-                for warning in engine.warnings:
-                    report.say(f"warning: {warning}")
-                _write_manifest(folder, spec, cells, engine)
-                for trial in interleave(cells, repeats=spec.repeats, seed=spec.seed):
-                    run_trial(engine, trial, folder, report, stop)
-            status = "finished"
-        except KeyboardInterrupt:
-            status = "interrupted"
-            raise
-        finally:
-            if entered:
-                folder.finish(status)
-            else:
-                folder.discard()  # nothing was measured, and nothing is to be kept
+    if resume is not None:
+        if out is not None:
+            raise ResultsError("out and resume both name the run's folder; give one of them")
+        spec = resumed_spec(resume, spec)
+        if is_finished(resume):
+            return resume
+        _run(spec, RunFolder.resume(resume))
+        return resume
+    if spec is None:
+        raise SpecError("a spec is missing; it can be left out only to go on with a run (resume)")
+    folder = RunFolder.create(root, spec.name, out)
+    _run(spec, folder)
     return folder.path
+
+
+def _run(spec: Spec, folder: RunFolder) -> None:
+    """Run the trials that `folder` lacks, and leave it finished, or as it was found."""
+    cells = spec.cells()
+    trials = list(interleave(cells, repeats=spec.repeats, seed=spec.seed))
+    left = [trial for trial in trials if (cell_id(trial.cell), trial.repeat) not in folder.ended]
+    with (
+        folder,
+        reporter(len(trials), len(trials) - len(left)) as report,
+        Interrupt(lambda: report.say("interrupted: saving what is finished")) as stop,
+        contextlib.ExitStack() as stack,
+    ):
+        some = f"{len(left)} of " if folder.ended else ""
+        report.say(f"{spec.name}: {some}{count(len(trials), 'trial')} -> {folder.path}")
+        try:
+            with stop.at_once():
+                engine = stack.enter_context(ENGINES[cells[0].engine](cells)) if left else None
+        except BaseException:
+            folder.discard()  # nothing was measured, and nothing is to be kept
+            raise
+        try:
+            if engine is not None:
+                _begin(spec, folder, engine, report)
+                labels = cell_labels(cells)
+                for trial in left:
+                    run_trial(engine, trial, labels[cell_id(trial.cell)], folder, report, stop)
+        except BaseException as error:
+            status: RunStatus = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+            with contextlib.suppress(ResultsError):  # what went wrong first is what to tell
+                folder.finish(status, all_warnings(folder.path, cells))
+            raise
+        folder.finish("finished", all_warnings(folder.path, cells))
 
 
 def run_trial(
     engine: Engine,
     trial: Trial,
+    label: str,
     folder: RunFolder,
     report: Reporter,
     stop: Callable[[], bool],
@@ -74,11 +103,12 @@ def run_trial(
     if stop():
         raise KeyboardInterrupt
     identity = cell_id(trial.cell)
-    folder.append(_event("trial_started", trial.cell.label, identity, trial.repeat))
-    report.begin(trial)
+    attempt = folder.next_attempt(identity, trial.repeat)
+    folder.append(event("trial_started", label, cell_id=identity, repeat=trial.repeat))
+    report.begin(trial, label)
     steps_of: dict[int, int] = dict.fromkeys(range(trial.cell.workers), 0)
-    outputs = engine.run(trial, cell_id=identity, attempt=FIRST_ATTEMPT, stop=stop)
-    with folder.step_stream(identity, trial.repeat, FIRST_ATTEMPT) as steps:
+    outputs = engine.run(trial, cell_id=identity, attempt=attempt, stop=stop)
+    with folder.step_stream(identity, trial.repeat, attempt) as steps:
         for output in outputs:
             if isinstance(output, EvalRow):
                 folder.append(output)
@@ -92,19 +122,26 @@ def run_trial(
                 report.step(min(steps_of.values()))
 
 
-def _write_manifest(folder: RunFolder, spec: Spec, cells: tuple[Cell, ...], engine: Engine) -> None:
-    folder.write_manifest(
-        build_manifest(
-            spec_document=spec.document(),
-            axes=list(varying_fields(cells)),
-            cells=[describe_cell(cell) for cell in cells],
-            environment=environment(
-                threads=engine.threads, clock_uncertainty_s=engine.clock_uncertainty_s
-            ),
+def _begin(spec: Spec, folder: RunFolder, engine: Engine, report: Reporter) -> None:
+    """Put on disk what is to be there before a trial, and tell what limits the results."""
+    cells = spec.cells()
+    where = environment(threads=engine.threads, clock_uncertainty_s=engine.clock_uncertainty_s)
+    warnings = [*folder.warnings, *engine.warnings, *warnings_before(spec)]
+    if folder.resumed:
+        warnings += go_on(folder, where)
+    if not has_manifest(folder.path):
+        labels = cell_labels(cells)
+        folder.write_manifest(
+            build_manifest(
+                spec_document=spec.document(),
+                axes=list(varying_fields(cells)),
+                cells=[describe_cell(cell, labels[cell_id(cell)]) for cell in cells],
+                environment=where,
+                warnings=warnings,
+            )
         )
-    )
-
-
-def _event(kind: str, message: str, identity: str, repeat: int) -> EventRow:
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    return EventRow(time=now, kind=kind, message=message, cell_id=identity, repeat=repeat)
+    known = known_warnings(folder.path)
+    for warning in warnings:
+        report.say(f"warning: {warning}")
+        if warning not in known:
+            folder.append(event(WARNING, warning))

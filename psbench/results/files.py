@@ -9,6 +9,8 @@ from typing import Any
 
 from psbench.errors import ResultsError
 
+_TEMPORARY = ".tmp"
+
 
 @contextmanager
 def os_errors(action: str, path: Path) -> Iterator[None]:
@@ -24,7 +26,7 @@ def os_errors(action: str, path: Path) -> Iterator[None]:
 
 def write_json_atomic(path: Path, content: dict[str, Any]) -> None:
     """Write `content` to `path` so that it is there wholly or not at all, crash or not."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}{_TEMPORARY}")
     text = json.dumps(content, indent=2, allow_nan=False) + "\n"
     with os_errors("write", path):
         try:
@@ -36,6 +38,12 @@ def write_json_atomic(path: Path, content: dict[str, Any]) -> None:
         finally:
             temporary.unlink(missing_ok=True)
         sync_folder(path.parent)
+
+
+def remove_temporary(folder: Path) -> None:
+    """Remove what a killed `write_json_atomic` left in `folder`."""
+    for path in folder.glob(f".*.json.*{_TEMPORARY}"):
+        path.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

@@ -29,18 +29,29 @@ class JournalWriter:
         line = json.dumps(encode_row(row), allow_nan=False).encode() + b"\n"
         with os_errors("append to", self.path):
             size = os.fstat(self._descriptor).st_size
-            written = os.write(self._descriptor, line)
-            if written < len(line):
+            try:
+                while line:  # once, unless the disk fills up: then the next try says so
+                    line = line[os.write(self._descriptor, line) :]
+            except OSError:
                 # Take the torn half back, so that a later line starts on a line of its own.
                 os.ftruncate(self._descriptor, size)
-                raise OSError("the disk took only part of a line")
+                raise
 
     def close(self) -> None:
-        if self._descriptor >= 0:
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
             with os_errors("close", self.path):
-                os.fsync(self._descriptor)
-                os.close(self._descriptor)
-            self._descriptor = -1
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+
+    def discard(self) -> None:
+        """Close it, and take the part away if nothing was written."""
+        self.close()
+        with os_errors("remove", self.path):
+            if not self.path.stat().st_size:
+                self.path.unlink()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
 """The manifest: what a run was asked, and where it ran; written once, before the first trial."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ def build_manifest(
     axes: list[str],
     cells: list[dict[str, Any]],
     environment: dict[str, Any],
+    warnings: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the manifest of a run; `RunFolder.write_manifest` adds the run's id.
 
@@ -38,7 +40,8 @@ def build_manifest(
     dotted paths that vary. Each of `cells`, in the spec's order, holds id, label, strategy (its
     label), workers, servers, global_batch, task (its label), transport, engine, steps, warmup,
     target (such as {"accuracy": 0.95}, or None) and fields (the whole cell as JSON).
-    `environment` comes from `environment()`.
+    `environment` comes from `environment()`. `warnings` are what was known before the first trial,
+    one line each.
     """
     return {
         "schema_version": SCHEMA_VERSION,
@@ -50,6 +53,7 @@ def build_manifest(
         "axes": axes,
         "cells": cells,
         "environment": environment,
+        "warnings": list(warnings),
     }
 
 

@@ -1,5 +1,6 @@
 """Step rows on disk: one Arrow stream a trial, cut anywhere without losing its whole batches."""
 
+import contextlib
 import typing
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ class StepStream:
     """
 
     def __init__(self, folder: Path, cell_id: str, repeat: int, attempt: int) -> None:
-        self.path = folder / f"{cell_id[:12]}-r{repeat}-a{attempt}.arrow"
+        self.path = folder / f"{_stem(cell_id, repeat)}{attempt}.arrow"
         identity = {"cell_id": cell_id, "repeat": str(repeat), "attempt": str(attempt)}
         self._schema = _SCHEMA.with_metadata(identity)
         with os_errors("write", self.path):
@@ -60,8 +61,10 @@ class StepStream:
     def close(self) -> None:
         if not self.closed:
             with os_errors("close", self.path):
-                self._writer.close()
-                self._file.close()
+                try:
+                    self._writer.close()
+                finally:
+                    self._file.close()
                 _pack(self.path)
 
     def __enter__(self) -> Self:
@@ -73,7 +76,11 @@ class StepStream:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.close()
+        if error is None:
+            self.close()
+        else:  # where a disk is full closing fails too, and what failed first is what to tell
+            with contextlib.suppress(ResultsError):
+                self.close()
 
 
 def _pack(path: Path) -> None:
@@ -100,6 +107,13 @@ class TrialSteps:
     table: pa.Table
 
 
+def last_step_attempt(run: Path, cell_id: str, repeat: int) -> int:
+    """Return the last attempt at a trial that made a step file, however torn; 0 where none did."""
+    stem = _stem(cell_id, repeat)
+    numbers = [path.stem.removeprefix(stem) for path in (run / "steps").glob(f"{stem}*.arrow")]
+    return max((int(number) for number in numbers if number.isdecimal()), default=0)
+
+
 def read_steps(run: Path) -> Iterator[TrialSteps]:
     """Yield the step rows of each trial of the run folder `run`, in the order of file names.
 
@@ -110,6 +124,10 @@ def read_steps(run: Path) -> Iterator[TrialSteps]:
         steps = _read_stream(path)
         if steps is not None:
             yield steps
+
+
+def _stem(cell_id: str, repeat: int) -> str:
+    return f"{cell_id[:12]}-r{repeat}-a"
 
 
 def _read_stream(path: Path) -> TrialSteps | None:

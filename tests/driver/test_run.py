@@ -28,69 +28,13 @@ matrix: {strategy: [ring, ps-async]}
 ENDLESS = SPEC.replace("steps: 40", "steps: 1000000")
 
 
-class Command:
-    """`psbench` in a folder, its processes marked so that those it leaves can be found."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.mark = uuid.uuid4().hex
-
-    def start(self, *arguments, **environment):
-        return subprocess.Popen(
-            [sys.executable, "-c", "from psbench.cli import main; main()", *arguments],
-            cwd=self.folder,
-            env={**os.environ, "PSBENCH_TEST": self.mark, **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-
-    def run(self, *arguments, **environment):
-        process = self.start(*arguments, **environment)
-        stdout, stderr = process.communicate(timeout=110)
-        return subprocess.CompletedProcess(arguments, process.returncode, stdout, stderr)
-
-    def processes(self):
-        """Command lines of the living processes that carry the mark, by pid."""
-        found = {}
-        for entry in Path("/proc").glob("[0-9]*"):
-            try:
-                if self.mark.encode() in (entry / "environ").read_bytes():
-                    found[int(entry.name)] = (entry / "cmdline").read_bytes().decode()
-            except OSError:
-                continue
-        return {pid: line for pid, line in found.items() if line}  # an empty one is a zombie
-
-    def nothing_left(self):
-        deadline = time.monotonic() + 30
-        while self.processes() and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert self.processes() == {}
-        return True
-
-
-@pytest.fixture
-def command(tmp_path):
-    made = Command(tmp_path)
-    yield made
-    for pid in made.processes():
-        os.kill(pid, signal.SIGKILL)
-
-
-def write(folder, text, name="spec.yaml"):
-    (folder / name).write_text(text)
-    return name
-
-
 def only(folder, pattern):
     (found,) = folder.glob(pattern)
     return found
 
 
 def test_two_runs_at_once_each_leave_results_table_and_pictures(command, tmp_path):
-    spec = write(tmp_path, SPEC)
+    spec = command.write(SPEC)
     plain = command.start("run", spec)
     as_json = command.start("run", spec, "--json", "--set", "repeats=1", "--out", "here")
     stdout, stderr = plain.communicate(timeout=110)
@@ -132,7 +76,7 @@ def check_results(folder):
 
 def first_steps(command, tmp_path, **options):
     """Start a run that would never end; return it once it has written steps."""
-    process = command.start("run", write(tmp_path, ENDLESS), **options)
+    process = command.start("run", command.write(ENDLESS), **options)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
         sizes = [path.stat().st_size for path in tmp_path.glob("results/*/*/steps/*.arrow")]
@@ -201,7 +145,7 @@ def test_a_run_joins_the_cluster_of_ray_address_and_is_held_to_it(command, tmp_p
     )
     try:
         address = next(line.split("'")[1] for line in head.stdout if "--address=" in line)
-        spec = write(tmp_path, SPEC)
+        spec = command.write(SPEC)
         refused = command.run("run", spec, "--set", "workers=4", RAY_ADDRESS=address, **token)
         assert refused.returncode == 2, refused.stderr
         assert "needs 5 CPUs" in refused.stderr
@@ -231,12 +175,22 @@ def test_a_run_joins_the_cluster_of_ray_address_and_is_held_to_it(command, tmp_p
     ],
 )
 def test_bad_input_is_one_line_and_starts_nothing(command, tmp_path, spec, arguments, said):
-    done = command.run("run", write(tmp_path, spec), *arguments)
+    done = command.run("run", command.write(spec), *arguments)
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
     assert said in done.stderr
     assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("option", ["--out", "--resume"])
+@pytest.mark.parametrize("out", ["spec.yaml", "spec.yaml/below", "/proc/psbench", "/sys/psbench"])
+def test_an_output_that_cannot_be_written_is_named_and_starts_nothing(command, option, out):
+    done = command.run("run", command.write(SPEC), option, out)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert out in done.stderr.splitlines()[-1]
+    assert "warning" not in done.stderr
 
 
 def test_a_missing_file_is_named(command):

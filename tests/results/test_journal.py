@@ -1,5 +1,6 @@
 """The journal gives back what was written, wherever a crash cut it, and says where it is bad."""
 
+import errno
 import json
 import math
 import os
@@ -181,8 +182,15 @@ def test_a_full_disk_leaves_no_torn_line(tmp_path, monkeypatch):
     writer = JournalWriter(tmp_path / "journal")
     writer.append(EVAL)
     write = os.write
-    monkeypatch.setattr(os, "write", lambda descriptor, line: write(descriptor, line[:5]))
-    with pytest.raises(ResultsError, match="cannot append to"):
+    room = [5]
+
+    def write_what_fits(descriptor, line):
+        if not room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(descriptor, line[: room.pop()])
+
+    monkeypatch.setattr(os, "write", write_what_fits)
+    with pytest.raises(ResultsError, match=r"cannot append to .*: No space left on device"):
         writer.append(EVENT)
     monkeypatch.undo()
     writer.append(EVENT)

@@ -6,12 +6,14 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from psbench.errors import ResultsError
 from psbench.results import (
     EvalRow,
+    EventRow,
     RunFolder,
     TrialRow,
     find_runs,
@@ -51,6 +53,13 @@ def test_a_new_run_gets_a_folder_of_its_own_under_its_name(tmp_path):
         assert run.path.parent == tmp_path / "quickstart"
         assert re.fullmatch(r"\d{8}T\d{6}Z-[0-9a-f]{8}", run.path.name)
         assert (run.path / "journal" / "0001.jsonl").exists()
+
+
+def test_runs_of_one_second_have_folders_of_their_own(tmp_path):
+    runs = [RunFolder.create(tmp_path, "quickstart") for _ in range(20)]
+    assert len({run.path for run in runs}) == 20
+    for run in runs:
+        run.close()
 
 
 def test_out_is_the_folder_itself(tmp_path):
@@ -157,6 +166,12 @@ def test_a_damaged_manifest_is_an_error_that_names_the_file(tmp_path, content):
         read_manifest(tmp_path)
 
 
+def test_a_damaged_status_is_an_error_that_names_the_file(tmp_path):
+    (tmp_path / "status.json").write_text('{"status": "fini')
+    with pytest.raises(ResultsError, match=r"status\.json is damaged"):
+        read_status(tmp_path)
+
+
 def test_a_folder_without_a_manifest_is_no_run(tmp_path):
     with pytest.raises(ResultsError, match="is not a run folder"):
         read_manifest(tmp_path)
@@ -181,3 +196,84 @@ def test_reading_results_needs_neither_torch_nor_ray_nor_pandas():
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
     )
     assert result.stdout.strip() == "[]"
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("made", ["absent", "empty", "locked once"])
+def test_a_run_is_resumed_into_a_folder_that_holds_nothing(tmp_path, made):
+    path = tmp_path / "run"
+    if made != "absent":
+        path.mkdir()
+    if made == "locked once":
+        (path / "writer.lock").write_text("1 gone\n")
+    with RunFolder.resume(path) as run:
+        assert not run.resumed
+        assert run.ended == frozenset()
+        run.discard()
+    assert path.exists() == (made != "absent")
+    assert not path.exists() or not list(path.iterdir())
+
+
+def test_what_holds_something_else_than_a_run_is_refused_and_not_touched(tmp_path):
+    (tmp_path / "thesis.tex").write_text("precious")
+    before = contents(tmp_path)
+    with pytest.raises(ResultsError, match="holds no run"):
+        RunFolder.resume(tmp_path)
+    assert contents(tmp_path) == before
+
+
+def test_a_resumed_run_knows_what_ended_and_counts_attempts_by_all_that_they_left(tmp_path):
+    ended, evaluated, streamed, torn = (letter * 64 for letter in "abcd")
+    with RunFolder.create(tmp_path, "quickstart") as run:
+        run.append(replace(TRIAL, cell_id=ended))
+        run.append(replace(EVAL, cell_id=evaluated, repeat=1, attempt=3))
+        run.step_stream(streamed, 0, 9).close()
+        run.step_stream(streamed, 0, 10).close()
+        run.step_stream(torn, 12, 1).close()
+    torn_file = run.path / "steps" / f"{torn[:12]}-r12-a1.arrow"
+    torn_file.write_bytes(torn_file.read_bytes()[:2])
+    with (run.path / "journal" / "0001.jsonl").open("ab") as journal:
+        journal.write(b'{"type": "trial", "cell')
+    with RunFolder.resume(run.path) as run:
+        assert run.resumed
+        assert run.ended == {(ended, 0)}
+        assert run.next_attempt(ended, 0) == 2
+        assert run.next_attempt(evaluated, 1) == 4
+        assert run.next_attempt(evaluated, 0) == 1
+        assert run.next_attempt(streamed, 0) == 11
+        assert run.next_attempt(torn, 12) == 2
+        assert run.next_attempt(torn, 1) == 1
+        run.append(replace(TRIAL, cell_id=torn, repeat=12, attempt=2, status="ok"))
+        run.finish("finished", ["mind this"])
+    status = read_status(run.path)
+    assert status["trials"] == {"failed": 1, "ok": 1}
+    assert status["warnings"] == ["mind this"]
+    assert [row.cell_id for row in read_journal(run.path).trials] == [ended, torn]
+
+
+def test_a_run_that_goes_on_has_not_ended_once_its_journal_says_so(tmp_path):
+    RunFolder.resume(tmp_path / "run").finish("interrupted")
+    for damage in (None, "{"):
+        if damage:
+            (tmp_path / "run" / "status.json").write_text(damage)
+        with RunFolder.resume(tmp_path / "run") as run:
+            run.go_on(EventRow(time="t", kind="resumed", message=f"{damage}"))
+            assert read_status(run.path) is None
+    assert [event.message for event in read_journal(run.path).events] == ["None", "{"]
+
+
+def test_a_resumed_run_that_is_refused_leaves_its_folder_as_it_was(tmp_path):
+    with RunFolder.create(tmp_path, "quickstart") as run:
+        run.append(TRIAL)
+        run.finish("interrupted")
+    (run.path / ".status.json.7.tmp").write_text("{")  # of a process that was killed
+    before = contents(run.path)
+    with RunFolder.resume(run.path) as again:
+        again.discard()
+    after = contents(run.path)
+    assert before.keys() - after.keys() == {run.path / ".status.json.7.tmp"}
+    lock = run.path / "writer.lock"
+    assert all(after[path] == before[path] for path in after if path != lock)

@@ -1,0 +1,170 @@
+"""What limits a run's results is told in one line each, and by the labels that tell cells apart."""
+
+import pytest
+
+from psbench.analysis import load
+from psbench.analysis.notes import notes
+from psbench.driver.events import WARNING, event
+from psbench.driver.labels import cell_labels
+from psbench.driver.manifest import describe_cell
+from psbench.driver.warnings import all_warnings, warnings_before
+from psbench.results import EvalRow, RunFolder, TrialRow, build_manifest, environment
+from psbench.spec import Spec, cell_id
+
+MODEL = {"model": "digits_mlp", "optimizer": {"kind": "sgd", "lr": 0.1}}
+
+
+def spec(**changes):
+    fields = {
+        "name": "small",
+        "task": MODEL,
+        "batch": {"per_worker": 16},
+        "steps": 40,
+        "workers": 2,
+        "strategy": "ring",
+    }
+    return Spec(**fields | changes)
+
+
+def trial(cell, repeat, status="ok", attempt=1):
+    return TrialRow(
+        cell_id=cell_id(cell),
+        repeat=repeat,
+        attempt=attempt,
+        status=status,
+        error=None,
+        transport="gloo",
+        steps=40,
+        samples=1,
+        seconds=1.0,
+        pushes_sent=None,
+        pushes_acknowledged=None,
+        pushes_applied=None,
+        bytes_sent=(),
+        bytes_received=(),
+        messages_sent=(),
+        messages_received=(),
+        node_hosts=(),
+        one_clock=True,
+        threads=1,
+    )
+
+
+def evaluation(cell, repeat, accuracy, attempt=1, loss=1.0):
+    return EvalRow(
+        cell_id=cell_id(cell),
+        repeat=repeat,
+        attempt=attempt,
+        step=40,
+        samples=1,
+        seconds=1.0,
+        loss=loss,
+        accuracy=accuracy,
+    )
+
+
+def write(path, asked, rows, warnings=()):
+    labels = cell_labels(asked.cells())
+    with RunFolder.create(path, "small", path / "run") as folder:
+        folder.write_manifest(
+            build_manifest(
+                spec_document=asked.document(),
+                axes=["task.optimizer.lr"],
+                cells=[describe_cell(cell, labels[cell_id(cell)]) for cell in asked.cells()],
+                environment=environment(),
+                warnings=warnings,
+            )
+        )
+        for row in rows:
+            folder.append(row)
+    return folder.path
+
+
+def test_what_did_not_end_well_and_targets_that_were_missed_are_counted(tmp_path):
+    asked = spec(target={"accuracy": 0.9}, repeats=3, matrix={"task.optimizer.lr": [0.1, 0.2, 0.4]})
+    low, middle, high = asked.cells()
+    rows = [
+        evaluation(low, 0, 0.95),
+        trial(low, 0),
+        evaluation(low, 1, 0.9),
+        trial(low, 1),
+        evaluation(low, 2, 0.99),  # of an attempt that was killed
+        evaluation(low, 2, 0.3, attempt=2),
+        trial(low, 2, attempt=2),
+        trial(middle, 0, "failed"),
+        trial(middle, 1, "diverged"),
+        trial(middle, 2, "timed_out"),
+        *(evaluation(high, repeat, 0.9) for repeat in range(3)),
+        *(trial(high, repeat) for repeat in range(3)),
+        event(WARNING, "it moved"),
+        event(WARNING, "it moved"),
+    ]
+    run = write(tmp_path, asked, rows, warnings=["cold"])
+    assert all_warnings(run, asked.cells()) == [
+        "cold",
+        "it moved",
+        "1 trial failed",
+        "1 trial timed out",
+        "1 trial diverged",
+        "target accuracy 0.9 not reached by 1 of 3 trials: ring, 2 workers, lr 0.1",
+        "target accuracy 0.9 not reached by 2 of 3 trials: ring, 2 workers, lr 0.2",
+    ]
+    censored = load(run).summary()["num_censored"].tolist()
+    assert censored == [1, 2, 0], "and analysis counts alike"
+
+
+def test_a_loss_is_reached_from_above(tmp_path):
+    asked = spec(target={"loss": 0.5}, repeats=3)
+    (cell,) = asked.cells()
+    rows = [
+        row
+        for repeat, loss in enumerate((0.5, 0.51, float("nan")))
+        for row in (evaluation(cell, repeat, None, loss=loss), trial(cell, repeat))
+    ]
+    (warning,) = all_warnings(write(tmp_path, asked, rows), asked.cells())
+    assert warning == "target loss 0.5 not reached by 2 of 3 trials: ring, 2 workers"
+
+
+@pytest.mark.parametrize(("repeats", "num"), [(1, 1), (2, 1), (3, 0)])
+def test_too_few_repeats_are_told_before_and_in_the_words_of_the_summary(tmp_path, repeats, num):
+    asked = spec(repeats=repeats)
+    warnings = warnings_before(asked)
+    assert len(warnings) == num
+    rows = [trial(cell, repeat) for cell in asked.cells() for repeat in range(repeats)]
+    noted = notes(load(write(tmp_path, asked, rows)))
+    assert [note for note in noted if "too few" in note] == warnings
+
+
+@pytest.mark.parametrize(
+    ("changes", "labels"),
+    [
+        ({}, ["ring, 2 workers"]),
+        (
+            {"matrix": {"strategy": ["ring", "tree"], "workers": [1, 4]}},
+            ["ring, 1 worker", "ring, 4 workers", "tree, 1 worker", "tree, 4 workers"],
+        ),
+        (
+            {"matrix": {"batch.per_worker": [8, 16], "task.optimizer.lr": [0.1, 1]}},
+            [
+                "ring, 2 workers, lr 0.1, per_worker 8",
+                "ring, 2 workers, lr 1.0, per_worker 8",
+                "ring, 2 workers, lr 0.1, per_worker 16",
+                "ring, 2 workers, lr 1.0, per_worker 16",
+            ],
+        ),
+        (
+            {
+                "task": {"payload": "4 B"},
+                "batch": None,
+                "matrix": {"task.payload": ["4 B", "2 MiB"]},
+            },
+            ["ring, 2 workers, payload 4 B", "ring, 2 workers, payload 2.00 MiB"],
+        ),
+        (
+            {"matrix": {"eval_every": [None, 20]}},
+            ["ring, 2 workers", "ring, 2 workers, eval_every 20"],
+        ),
+    ],
+)
+def test_a_label_names_what_tells_a_cell_apart(changes, labels):
+    assert list(cell_labels(spec(**changes).cells()).values()) == labels
