@@ -4,18 +4,14 @@ import json
 from pathlib import Path
 
 import click
-from rich.console import Console
 
-from psbench.analysis import load, print_summary, summary_records
-from psbench.cli.options import overrides_option
-from psbench.driver import run
-from psbench.spec import Spec
+from psbench.cli.options import overrides_option, spec_argument
 
 TRIAL_FAILED = 4
 
 
 @click.command("run")
-@click.argument("path", metavar="SPEC")
+@spec_argument
 @overrides_option
 @click.option(
     "--out",
@@ -31,7 +27,18 @@ def command(path: str, overrides: tuple[str, ...], out: Path | None, as_json: bo
 
     Example: psbench run experiments/quickstart.yaml --set repeats=1
     """
-    folder = run(Spec.load(path, overrides), out=out)
+    from rich.console import Console
+
+    from psbench.analysis import load, print_summary, summary_records
+    from psbench.driver import run
+    from psbench.live.submission import relative_out_warning
+    from psbench.spec import Spec
+
+    spec = Spec.load(path, overrides)
+    warning = relative_out_warning(out)
+    if warning:
+        click.echo(f"psbench: warning: {warning}", err=True)
+    folder = run(spec, out=out)
     results = load(folder)
     if as_json:
         for record in summary_records(results):

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import ray
 import torch
 
+from psbench.live.code import Code, this_code
 from psbench.live.host import Host, this_host
 from psbench.live.job import Job, Report, StepLog
 from psbench.live.server import Server
@@ -49,6 +50,10 @@ class Node:
     def host(self) -> Host:
         """Return where this process lives."""
         return this_host()
+
+    def code(self) -> Code:
+        """Return which psbench this process runs."""
+        return this_code()
 
     def open(self, transport: str, *, loopback: bool) -> str:
         """Leave the world of the trial before, open an endpoint and return its address.

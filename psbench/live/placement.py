@@ -5,14 +5,15 @@ from typing import Any
 
 import ray
 from ray.exceptions import GetTimeoutError, RayError
-from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
+from ray.util.placement_group import remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from psbench.errors import PlacementError
 from psbench.live.actors import Node
+from psbench.live.code import Code, this_code
 from psbench.live.host import Host, kill_if_here
+from psbench.live.reservation import ended_by_signals, reserve
 
-_PLACING_SECONDS = 60.0
 _STARTING_SECONDS = 120.0
 
 
@@ -30,32 +31,33 @@ class Member:
 
 
 class Pool:
-    """Up to `size` actors of one CPU each, made when first needed and used again.
+    """Up to `size` actors of one CPU each, used again from trial to trial.
 
-    Room for all of them is reserved at once, so that a run that starts can also go on. Raises
-    PlacementError where the cluster does not give it within a minute.
+    Room for all of them is reserved at once, and all are started, so that a run that begins can
+    also go on. Raises PlacementError where the cluster does not give that.
     """
 
     def __init__(self, size: int) -> None:
         self._actors: list[tuple[Any, Host]] = []
-        self._group: PlacementGroup = placement_group([{"CPU": 1}] * size, strategy="PACK")
-        if not self._group.wait(timeout_seconds=_PLACING_SECONDS):
-            free = float(ray.available_resources().get("CPU", 0.0))  # type: ignore[no-untyped-call]
-            self.close()
-            raise PlacementError(
-                f"the spec needs {size} CPUs at once and {free:g} are free; wait for what else "
-                f"runs on the cluster to end, or ask for fewer workers"
-            )
+        with ended_by_signals():
+            self._group = reserve(size)
+            try:
+                self.take(workers=size, servers=0)
+            except BaseException:
+                self.close()
+                raise
 
     def take(self, *, workers: int, servers: int) -> list[Member]:
         """Return `workers` ranks, then `servers` servers; starts actors that do not run yet.
 
-        Raises PlacementError where they do not start within two minutes, or cannot.
+        Raises PlacementError where they do not start within two minutes, or cannot, or run another
+        psbench than this process.
         """
         names = [f"rank {i}" for i in range(workers)] + [f"server {i}" for i in range(servers)]
         new = [self._start(bundle) for bundle in range(len(self._actors), len(names))]
         try:
             hosts = ray.get([actor.host.remote() for actor in new], timeout=_STARTING_SECONDS)
+            codes = ray.get([actor.code.remote() for actor in new], timeout=_STARTING_SECONDS)
         except RayError as error:
             for actor in new:
                 ray.kill(actor)
@@ -66,6 +68,8 @@ class Pool:
             )
             raise PlacementError(f"{len(new)} actors did not start: {reason}") from error
         self._actors += zip(new, hosts, strict=True)
+        for host, code in zip(hosts, codes, strict=True):
+            _check_code(host, code)
         return [
             Member(name=name, is_rank=position < workers, actor=actor, host=host)
             for position, (name, (actor, host)) in enumerate(zip(names, self._actors, strict=False))
@@ -89,3 +93,11 @@ class Pool:
         """End all actors and give the room back."""
         self.discard()
         remove_placement_group(self._group)
+
+
+def _check_code(host: Host, code: Code) -> None:
+    if code.digest != this_code().digest:
+        raise PlacementError(
+            f"an actor on {host.name} runs psbench {code}, and this process {this_code()}; install "
+            f"the same everywhere, and have no other in the current or the job's working folder"
+        )
