@@ -64,11 +64,14 @@ def show(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"a list of {len(value)}"
     if isinstance(value, str):
-        short = value if len(value) <= _LONGEST_QUOTE else value[:_LONGEST_QUOTE] + "..."
-        return repr(short)
+        return repr(_cut(value))
     if isinstance(value, int | float):
-        return repr(value)
+        return _cut(repr(value))
     return type(value).__name__
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "..."
 
 
 def unknown(noun: str, name: str, known: Iterable[str]) -> str:
