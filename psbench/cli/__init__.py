@@ -4,6 +4,7 @@ Commands are imported when they are called, so that `psbench --help` is quick an
 nor torch.
 """
 
+import difflib
 import importlib
 import io
 import os
@@ -12,6 +13,7 @@ import traceback
 from collections.abc import Sequence
 
 import click
+from click.shell_completion import CompletionItem
 
 from psbench.errors import PsbenchError
 
@@ -25,6 +27,7 @@ COMMANDS = {
     "expand": ("psbench.cli.expand:command", "Show the cells of a spec, running nothing."),
     "schema": ("psbench.cli.schema:command", "Print the JSON Schema of a spec."),
     "schedule": ("psbench.cli.schedule:command", "Show what an all-reduce algorithm sends."),
+    "completion": ("psbench.cli.completion:command", "Print the completion script of a shell."),
 }
 
 
@@ -42,9 +45,27 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"no such command {args[0]!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, help_line) for name, (_, help_line) in COMMANDS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        commands = [
+            CompletionItem(name, help=help_line)
+            for name, (_, help_line) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        # past the group's own, which would import every command
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
 
 
 @click.group("psbench", cls=LazyGroup, invoke_without_command=True)
@@ -63,6 +84,10 @@ def group(context: click.Context, debug: bool) -> None:
 def main() -> None:
     """Run the command line and leave the process with its exit code."""
     _prepare_streams()
+    if "_PSBENCH_COMPLETE" in os.environ:  # a shell asks, in the midst of a line
+        from psbench.cli.completion import VARIABLE, complete
+
+        sys.exit(complete(group, os.environ[VARIABLE]))
     sys.exit(invoke(sys.argv[1:]))
 
 
@@ -87,7 +112,7 @@ def invoke(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
     except click.ClickException as error:
-        error.show()
+        _report(f"error: {_usage(error, arguments)}", debug)
         return BAD_USAGE
     except PsbenchError as error:
         _report(f"error: {error}", debug)
@@ -115,8 +140,27 @@ def invoke(arguments: Sequence[str]) -> int:
     return 0
 
 
+def _usage(error: click.ClickException, arguments: Sequence[str]) -> str:
+    """Return what click says of a wrong command line in one line, with where to look."""
+    near = getattr(error, "possibilities", None)
+    text = (error.message if near else error.format_message()).rstrip(".")
+    text = text[:1].lower() + text[1:]
+    if near:
+        text += f"; did you mean {near[0]!r}?"
+    command = next((word for word in arguments if word in COMMANDS), None)
+    where = f"psbench {command} --help" if command else "psbench --help"
+    return f"{text} see {where}" if text.endswith("?") else f"{text}; see {where}"
+
+
 def _report(text: str, debug: bool) -> None:
+    """Write one line to stderr, red where it is a terminal.
+
+    By rich, as all that has colours: NO_COLOR, FORCE_COLOR and TERM mean the same everywhere.
+    """
+    from rich.console import Console
+    from rich.text import Text
+
     if debug:
         traceback.print_exc()
-    line = " ".join(text.split())
-    click.secho(f"psbench: {line}", fg="red", err=True)
+    line = Text(f"psbench: {' '.join(text.split())}", style="red")
+    Console(stderr=True).print(line, soft_wrap=True)

@@ -6,7 +6,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from psbench.cli.options import overrides_option
+from psbench.cli.options import overrides_option, spec_argument
 from psbench.spec import Cell, Spec, cell_fields, cell_id, strategy_label, varying_fields
 from psbench.units import count
 
@@ -14,7 +14,7 @@ _UNCUT = 10_000  # columns: a narrow terminal wraps a line itself, where rich wo
 
 
 @click.command("expand")
-@click.argument("path", metavar="SPEC")
+@spec_argument
 @overrides_option
 @click.option("as_json", "--json", is_flag=True, help="Print one JSON object a cell.")
 def command(path: str, overrides: tuple[str, ...], as_json: bool) -> None:

@@ -4,18 +4,14 @@ import json
 from pathlib import Path
 
 import click
-from rich.console import Console
 
-from psbench.analysis import load, print_summary, summary_records
-from psbench.cli.options import overrides_option
-from psbench.driver import run
-from psbench.spec import Spec
+from psbench.cli.options import optional_spec_argument, overrides_option
 
 TRIAL_FAILED = 4
 
 
 @click.command("run")
-@click.argument("path", metavar="SPEC", required=False)
+@optional_spec_argument
 @overrides_option
 @click.option(
     "--out",
@@ -42,11 +38,21 @@ def command(
 
     Example: psbench run experiments/quickstart.yaml --set repeats=1
     """
+    from rich.console import Console
+
+    from psbench.analysis import load, print_summary, summary_records
+    from psbench.driver import run
+    from psbench.live.submission import relative_out_warning
+    from psbench.spec import Spec
+
     if out is not None and resume is not None:
         raise click.UsageError("--out and --resume both name the run's folder; give one of them.")
     if path is None and (resume is None or overrides):
         raise click.UsageError("Missing argument 'SPEC'; only --resume does without, and no --set.")
     spec = None if path is None else Spec.load(path, overrides)
+    warning = relative_out_warning(out or resume)
+    if warning:
+        click.echo(f"psbench: warning: {warning}", err=True)
     folder = run(spec, out=out, resume=resume)
     results = load(folder)
     if as_json:

@@ -27,8 +27,12 @@ SHOWN = 16  # rounds, transfers of a round and lines of the table, without --all
 MAX_PAIRS = 2**24
 
 
+def _complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in ALGORITHMS if name.startswith(incomplete)]
+
+
 @click.command("schedule")
-@click.argument("algorithm")
+@click.argument("algorithm", shell_complete=_complete)
 @click.option("--workers", type=int, required=True, metavar="N", help="Number of ranks.")
 @click.option("--chunks", type=int, metavar="C", help="Number of chunks (the algorithm chooses).")
 @click.option("--all", "everything", is_flag=True, help="Shorten nothing.")

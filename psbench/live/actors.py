@@ -14,6 +14,7 @@ import ray
 import torch
 
 from psbench.live.bare import BareWorker
+from psbench.live.code import Code, this_code
 from psbench.live.cores import hold_to
 from psbench.live.host import Host, this_host
 from psbench.live.job import Job, Report, StepLog
@@ -51,6 +52,10 @@ class Node:
     def host(self) -> Host:
         """Return where this process lives."""
         return self._host
+
+    def code(self) -> Code:
+        """Return which psbench this process runs."""
+        return this_code()
 
     def open(self, transport: str, *, loopback: bool, cores: tuple[int, ...]) -> str:
         """Leave the world of the trial before, open an endpoint and return its address.

@@ -56,7 +56,8 @@ def cluster(num_cpus: int) -> Iterator[Cluster]:
                 f"the spec needs {num_cpus} CPUs at once (one a worker and server) and the cluster "
                 f"has {cpus:g}; ask for fewer workers or add nodes"
             )
-        yield Cluster(embedded=embedded, num_hosts=len(ray.nodes()))  # type: ignore[no-untyped-call]
+        nodes = ray.nodes()  # type: ignore[no-untyped-call]
+        yield Cluster(embedded=embedded, num_hosts=sum(node["Alive"] for node in nodes))
 
 
 def _start(num_cpus: int, folder: Path) -> None:

@@ -6,16 +6,17 @@ from typing import Any
 
 import ray
 from ray.exceptions import GetTimeoutError, RayError
-from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
+from ray.util.placement_group import remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from psbench.errors import PlacementError
 from psbench.live.actors import Node
+from psbench.live.code import Code, this_code
 from psbench.live.host import Host, kill_if_here
+from psbench.live.reservation import ended_by_signals, reserve
 from psbench.network import logical_hosts
 from psbench.spec import Cell
 
-_PLACING_SECONDS = 60.0
 _STARTING_SECONDS = 120.0
 
 
@@ -58,10 +59,10 @@ class Layout:
 
 
 class Pool:
-    """Up to `size` actors in one layout, made when first needed and used again.
+    """Up to `size` actors in one layout, used again from trial to trial.
 
-    Room for all of them is reserved at once, so that a run that starts can also go on. Raises
-    PlacementError where the cluster does not give it within a minute.
+    Room for all of them is reserved at once, and all are started, so that a run that begins can
+    also go on. Raises PlacementError where the cluster does not give that.
     """
 
     def __init__(self, layout: Layout, size: int) -> None:
@@ -69,24 +70,25 @@ class Pool:
         self._actors: list[tuple[Any, Host]] = []
         self._bundle_of, bundles, strategy = _bundles(layout, size)
         _check_fit(bundles)
-        self._group: PlacementGroup = placement_group(bundles, strategy=strategy)
-        if not self._group.wait(timeout_seconds=_PLACING_SECONDS):
-            free = float(ray.available_resources().get("CPU", 0.0))  # type: ignore[no-untyped-call]
-            self.close()
-            raise PlacementError(
-                f"the spec needs {_wording(layout, bundles)} at once, and {free:g} CPUs are free; "
-                f"wait for what else runs on the cluster to end, or ask for fewer workers"
-            )
+        with ended_by_signals():
+            self._group = reserve(bundles, strategy=strategy, wanted=_wording(layout, bundles))
+            try:
+                self.take(workers=size, servers=0)
+            except BaseException:
+                self.close()
+                raise
 
     def take(self, *, workers: int, servers: int) -> list[Member]:
         """Return `workers` ranks, then `servers` servers; starts actors that do not run yet.
 
-        Raises PlacementError where they do not start within two minutes, or cannot.
+        Raises PlacementError where they do not start within two minutes, or cannot, or run another
+        psbench than this process.
         """
         names = [f"rank {i}" for i in range(workers)] + [f"server {i}" for i in range(servers)]
         new = [self._start(number) for number in range(len(self._actors), len(names))]
         try:
             hosts = ray.get([actor.host.remote() for actor in new], timeout=_STARTING_SECONDS)
+            codes = ray.get([actor.code.remote() for actor in new], timeout=_STARTING_SECONDS)
         except RayError as error:
             for actor in new:
                 ray.kill(actor)
@@ -97,6 +99,8 @@ class Pool:
             )
             raise PlacementError(f"{len(new)} actors did not start: {reason}") from error
         self._actors += zip(new, hosts, strict=True)
+        for host, code in zip(hosts, codes, strict=True):
+            _check_code(host, code)
         return [
             Member(name=name, is_rank=position < workers, actor=actor, host=host)
             for position, (name, (actor, host)) in enumerate(zip(names, self._actors, strict=False))
@@ -161,3 +165,11 @@ def _wording(layout: Layout, bundles: list[dict[str, float]]) -> str:
         return f"{cpus}, {layout.cpus_each} for each worker and server,"
     most = max(bundle["CPU"] for bundle in bundles)
     return f"{cpus}, up to {most:g} on each of {len(bundles)} hosts,"
+
+
+def _check_code(host: Host, code: Code) -> None:
+    if code.digest != this_code().digest:
+        raise PlacementError(
+            f"an actor on {host.name} runs psbench {code}, and this process {this_code()}; install "
+            f"the same everywhere, and have no other in the current or the job's working folder"
+        )

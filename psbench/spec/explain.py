@@ -71,7 +71,9 @@ def _text(kind: str, value: Any, context: dict[str, Any], otherwise: str) -> str
         return f"must be finite, got {show(value)}"
     if kind in _RANGES:
         limit, words = _RANGES[kind]
-        return f"must be {words} {context[limit]:g}, got {show(value)}"
+        bound = context[limit]
+        text = f"{bound:g}" if isinstance(bound, float) else str(bound)
+        return f"must be {words} {text}, got {show(value)}"
     if kind in _EXPECTED:
         return f"expected {_EXPECTED[kind]}, got {show(value)}"
     return otherwise

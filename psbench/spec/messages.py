@@ -1,6 +1,7 @@
 """How the spec room words what is wrong: one line naming the field and what would be right."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,6 +15,9 @@ FieldPath = tuple[str | int, ...]
 MISSING = "missing; set it in the spec or as an axis of the matrix"
 
 _LONGEST_QUOTE = 60
+_LONGEST_LIST = 200
+_LONGEST_PATH = 120
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 
 
 class FieldError(SpecError):
@@ -34,8 +38,19 @@ def format_path(path: FieldPath) -> str:
     """Return `path` as a user would write it: "matrix.workers[0]"."""
     text = ""
     for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
-    return text
+        text += f"[{step}]" if isinstance(step, int) else f".{_key(step)}" if text else _key(step)
+    return text if len(text) <= _LONGEST_PATH else f"{text[:_LONGEST_PATH]}..."
+
+
+def _key(name: str) -> str:
+    return name if _PLAIN_KEY.fullmatch(name) else show(name)
+
+
+def printable(text: str) -> str:
+    """Return what others' code says of the user's text as one line of bounded length."""
+    line = " ".join(text.split())
+    line = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
+    return line if len(line) <= _LONGEST_LIST else f"{line[:_LONGEST_LIST]}..."
 
 
 def show(value: Any) -> str:
@@ -49,11 +64,14 @@ def show(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"a list of {len(value)}"
     if isinstance(value, str):
-        short = value if len(value) <= _LONGEST_QUOTE else value[:_LONGEST_QUOTE] + "..."
-        return repr(short)
+        return repr(_cut(value))
     if isinstance(value, int | float):
-        return repr(value)
+        return _cut(repr(value))
     return type(value).__name__
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "..."
 
 
 def unknown(noun: str, name: str, known: Iterable[str]) -> str:
@@ -61,7 +79,17 @@ def unknown(noun: str, name: str, known: Iterable[str]) -> str:
     known = list(known)
     close = difflib.get_close_matches(name[:_LONGEST_QUOTE], known, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
-    return f"unknown {noun} {show(name)}{hint} (known: {', '.join(known)})"
+    return f"unknown {noun} {show(name)}{hint} (known: {_listed(known)})"
+
+
+def _listed(names: list[str]) -> str:
+    """Return `names` as a list, cut where it gets long."""
+    length = 0
+    for shown, name in enumerate(names):
+        length += len(name) + 2
+        if length > _LONGEST_LIST:
+            return f"{', '.join(names[:shown])} and {len(names) - shown} more"
+    return ", ".join(names)
 
 
 def wrong(text: str) -> PydanticCustomError:

@@ -13,7 +13,7 @@ import yaml
 
 from psbench.errors import SpecError
 from psbench.spec.document import MAX_DEPTH
-from psbench.spec.messages import FieldPath, show
+from psbench.spec.messages import FieldPath, printable, show
 
 MAX_NODES = 100_000
 
@@ -39,13 +39,13 @@ def parse_yaml(text: str, at: Callable[[int], str]) -> tuple[Any, Marks]:
         mark = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "not YAML"
         hint = "; indent with spaces" if "'\\t'" in problem else ""
-        raise SpecError(f"{at(mark.line + 1 if mark else 1)}: {problem}{hint}") from None
+        raise SpecError(f"{at(mark.line + 1 if mark else 1)}: {printable(problem)}{hint}") from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise SpecError(f"{at(line)}: a character that YAML does not allow") from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         # PyYAML lets Python's own errors out for escapes and version numbers out of range.
-        raise SpecError(f"{at(1)}: not valid YAML: {error}") from None
+        raise SpecError(f"{at(1)}: not valid YAML: {printable(str(error))}") from None
     builder = _Builder(at)
     return (None if node is None else builder.value(node, ())), builder.marks
 

@@ -117,12 +117,6 @@ def test_debug_shows_the_traceback(capsys):
     assert err.endswith("psbench: error: nope.yaml: no such file\n")
 
 
-@pytest.mark.parametrize("arguments", [["expnd"], ["expand"], ["expand", "--bogus"], ["--bogus"]])
-def test_wrong_usage(capsys, arguments):
-    assert invoke(arguments) == 2
-    assert capsys.readouterr().err.startswith("Usage: psbench")
-
-
 @pytest.mark.parametrize("arguments", [[], ["--help"]])
 def test_help_lists_the_commands(capsys, arguments):
     assert invoke(arguments) == 0

@@ -1,0 +1,71 @@
+"""Room on the cluster for all processes of a run at once, waited for where others have it."""
+
+import contextlib
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import ray
+from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
+
+from psbench.errors import PlacementError
+from psbench.live.submission import submission_id
+from psbench.units import count
+
+_POLL_SECONDS = 1.0
+_WAITING_SECONDS = 60.0
+_QUEUEING_SECONDS = 24 * 3600.0
+"""How long a submitted job waits: its user has gone and expects it to run when it can."""
+
+
+def reserve(num_cpus: int) -> PlacementGroup:
+    """Reserve bundles of one CPU, all or none; says on stderr that it waits, and for what.
+
+    Raises PlacementError where the cluster does not give them within a minute, a submitted job
+    within a day, and KeyboardInterrupt at once on Ctrl-C or SIGTERM.
+    """
+    patience = _QUEUEING_SECONDS if submission_id() else _WAITING_SECONDS
+    deadline = time.monotonic() + patience
+    group: PlacementGroup = placement_group([{"CPU": 1}] * num_cpus, strategy="PACK")
+    told = False
+    try:
+        while not group.wait(timeout_seconds=_POLL_SECONDS):
+            if time.monotonic() > deadline:
+                raise PlacementError(
+                    f"the spec needs {num_cpus} CPUs at once and {_free():g} are free; wait for "
+                    f"what else runs on the cluster to end, or ask for fewer workers"
+                )
+            if not told:
+                _tell(f"waiting for {count(num_cpus, 'CPU')} of the cluster; {_free():g} are free")
+                told = True
+    except BaseException:
+        remove_placement_group(group)
+        raise
+    return group
+
+
+@contextlib.contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM raise KeyboardInterrupt where they strike: Ray's handler exits."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _free() -> float:
+    return float(ray.available_resources().get("CPU", 0.0))  # type: ignore[no-untyped-call]
+
+
+def _tell(message: str) -> None:
+    with contextlib.suppress(OSError):  # who reads along may leave
+        print(message, file=sys.stderr, flush=True)
