@@ -6,16 +6,16 @@ from typing import Any
 
 import ray
 from ray.exceptions import GetTimeoutError, RayError
-from ray.util.placement_group import remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from psbench.errors import PlacementError
 from psbench.live.actors import Node
 from psbench.live.code import Code, this_code
 from psbench.live.host import Host, kill_if_here
-from psbench.live.reservation import ended_by_signals, reserve
+from psbench.live.reservation import ended_by_signals, release, reserve
 from psbench.network import logical_hosts
 from psbench.spec import Cell
+from psbench.units import count
 
 _STARTING_SECONDS = 120.0
 
@@ -128,7 +128,7 @@ class Pool:
     def close(self) -> None:
         """End all actors and give the room back."""
         self.discard()
-        remove_placement_group(self._group)
+        release(self._group)
 
 
 def _bundles(layout: Layout, size: int) -> tuple[list[int], list[dict[str, float]], str]:
@@ -162,9 +162,9 @@ def _check_fit(bundles: list[dict[str, float]]) -> None:
 def _wording(layout: Layout, bundles: list[dict[str, float]]) -> str:
     cpus = f"{sum(bundle['CPU'] for bundle in bundles):g} CPUs"
     if layout.hosts is None:
-        return f"{cpus}, {layout.cpus_each} for each worker and server,"
+        return cpus
     most = max(bundle["CPU"] for bundle in bundles)
-    return f"{cpus}, up to {most:g} on each of {len(bundles)} hosts,"
+    return f"{cpus} (up to {most:g} on each of {count(len(bundles), 'host')})"
 
 
 def _check_code(host: Host, code: Code) -> None:

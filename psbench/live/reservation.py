@@ -12,38 +12,50 @@ from ray.util.placement_group import PlacementGroup, placement_group, remove_pla
 
 from psbench.errors import PlacementError
 from psbench.live.submission import submission_id
-from psbench.units import count
 
 _POLL_SECONDS = 1.0
+_RELEASE_POLL_SECONDS = 0.02
+_RELEASE_SECONDS = 10.0
 _WAITING_SECONDS = 60.0
 _QUEUEING_SECONDS = 24 * 3600.0
 """How long a submitted job waits: its user has gone and expects it to run when it can."""
 
 
-def reserve(num_cpus: int) -> PlacementGroup:
-    """Reserve bundles of one CPU, all or none; says on stderr that it waits, and for what.
+def reserve(bundles: list[dict[str, float]], *, strategy: str, wanted: str) -> PlacementGroup:
+    """Reserve all bundles or none; says on stderr that it waits for what is `wanted`.
 
     Raises PlacementError where the cluster does not give them within a minute, a submitted job
     within a day, and KeyboardInterrupt at once on Ctrl-C or SIGTERM.
     """
     patience = _QUEUEING_SECONDS if submission_id() else _WAITING_SECONDS
     deadline = time.monotonic() + patience
-    group: PlacementGroup = placement_group([{"CPU": 1}] * num_cpus, strategy="PACK")
+    group: PlacementGroup = placement_group(bundles, strategy=strategy)
     told = False
     try:
         while not group.wait(timeout_seconds=_POLL_SECONDS):
             if time.monotonic() > deadline:
                 raise PlacementError(
-                    f"the spec needs {num_cpus} CPUs at once and {_free():g} are free; wait for "
-                    f"what else runs on the cluster to end, or ask for fewer workers"
+                    f"the spec needs {wanted} at once and {_free():g} are free; wait for what else "
+                    f"runs on the cluster to end, or ask for fewer workers"
                 )
             if not told:
-                _tell(f"waiting for {count(num_cpus, 'CPU')} of the cluster; {_free():g} are free")
+                _tell(f"waiting for {wanted} of the cluster; {_free():g} are free")
                 told = True
     except BaseException:
         remove_placement_group(group)
         raise
     return group
+
+
+def release(group: PlacementGroup) -> None:
+    """Give room back and wait until it is free: where the next group will lie depends on it."""
+    remove_placement_group(group)
+    deadline = time.monotonic() + _RELEASE_SECONDS
+    # a bundle's share of a node is a resource of its own, named after the group
+    while any(name.endswith(group.id.hex()) for name in ray.available_resources()):  # type: ignore[no-untyped-call]
+        if time.monotonic() > deadline:
+            return  # whoever comes next waits for it anyway
+        time.sleep(_RELEASE_POLL_SECONDS)
 
 
 @contextlib.contextmanager

@@ -19,7 +19,11 @@ PSBENCH = [sys.executable, "-c", "from psbench.cli import main; main()"]
         ("--bogus", "no such option '--bogus'; see psbench --help"),
         ("expnd", "no such command 'expnd'; did you mean 'expand'? see psbench --help"),
         ("quit", "no such command 'quit'; see psbench --help"),
-        ("run", "missing argument 'SPEC'; see psbench run --help"),
+        (
+            "run",
+            "missing argument 'SPEC'; only --resume does without, and no --set;"
+            " see psbench run --help",
+        ),
         (
             "run x --jso",
             "no such option '--jso'; did you mean '--json'? see psbench run --help",
