@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from psbench.spec import Cell, cell_fields, cell_id, varying_fields
-from psbench.units import format_bytes
+from psbench.units import format_bytes, parse_bytes
 
 _IN_LABEL = ("strategy", "workers")
 
@@ -32,4 +32,4 @@ def _short_names(paths: Sequence[str]) -> dict[str, str]:
 
 
 def _text(path: str, value: Any) -> str:
-    return format_bytes(value) if path == "task.payload" else str(value)
+    return format_bytes(parse_bytes(value)) if path == "task.payload" else str(value)

@@ -7,16 +7,11 @@ from typing import Any
 from psbench.driver.events import event
 from psbench.driver.labels import cell_labels
 from psbench.errors import ResultsError, SpecError
-from psbench.results import RunFolder, read_journal, read_manifest, read_status
+from psbench.results import RunFolder, has_manifest, read_journal, read_manifest, read_status
 from psbench.spec import Cell, Spec, cell_fields, cell_id
 
 _VERSIONS = ("python", "psbench", "ray", "torch")
 _MOST_NAMED = 3
-
-
-def has_manifest(run: Path) -> bool:
-    """Say whether the run in folder `run` came as far as its manifest."""
-    return (run / "manifest.json").is_file()
 
 
 def resumed_spec(run: Path, asked: Spec | None) -> Spec:

@@ -11,7 +11,7 @@ from psbench.driver.labels import cell_labels
 from psbench.driver.manifest import describe_cell
 from psbench.driver.order import interleave
 from psbench.driver.progress import Reporter, reporter
-from psbench.driver.resume import go_on, has_manifest, is_finished, resumed_spec
+from psbench.driver.resume import go_on, is_finished, resumed_spec
 from psbench.driver.warnings import all_warnings, known_warnings, warnings_before
 from psbench.errors import ResultsError, SpecError
 from psbench.results import (
@@ -21,6 +21,7 @@ from psbench.results import (
     TrialRow,
     build_manifest,
     environment,
+    has_manifest,
 )
 from psbench.spec import Spec, Trial, cell_id, varying_fields
 from psbench.units import count

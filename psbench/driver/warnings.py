@@ -6,7 +6,15 @@ from pathlib import Path
 
 from psbench.driver.events import WARNING
 from psbench.driver.labels import cell_labels
-from psbench.results import EvalRow, Journal, TrialRow, TrialStatus, read_journal, read_manifest
+from psbench.results import (
+    EvalRow,
+    Journal,
+    TrialRow,
+    TrialStatus,
+    has_manifest,
+    read_journal,
+    read_manifest,
+)
 from psbench.spec import Cell, Spec, Target, cell_id
 from psbench.units import count
 
@@ -28,9 +36,7 @@ def warnings_before(spec: Spec) -> list[str]:
 
 def known_warnings(run: Path) -> list[str]:
     """Return what the manifest of the run in folder `run` warns of."""
-    if not (run / "manifest.json").is_file():
-        return []
-    return list(read_manifest(run).get("warnings", []))
+    return list(read_manifest(run).get("warnings", [])) if has_manifest(run) else []
 
 
 def all_warnings(run: Path, cells: Sequence[Cell]) -> list[str]:

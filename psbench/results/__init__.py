@@ -7,7 +7,7 @@ evaluations, events), `steps/*.arrow` (one stream of step rows a trial) and, onc
 
 from psbench.results.environment import environment
 from psbench.results.journal import Journal, read_journal
-from psbench.results.manifest import SCHEMA_VERSION, build_manifest, read_manifest
+from psbench.results.manifest import SCHEMA_VERSION, build_manifest, has_manifest, read_manifest
 from psbench.results.rows import (
     EngineOutput,
     EvalRow,
@@ -37,6 +37,7 @@ __all__ = [
     "build_manifest",
     "environment",
     "find_runs",
+    "has_manifest",
     "read_journal",
     "read_manifest",
     "read_status",

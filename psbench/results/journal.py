@@ -38,20 +38,16 @@ class JournalWriter:
                 raise
 
     def close(self) -> None:
+        """Make all of it durable; a part that nothing was written to is taken away."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             with os_errors("close", self.path):
                 try:
                     os.fsync(descriptor)
+                    if not os.fstat(descriptor).st_size:
+                        self.path.unlink(missing_ok=True)
                 finally:
                     os.close(descriptor)
-
-    def discard(self) -> None:
-        """Close it, and take the part away if nothing was written."""
-        self.close()
-        with os_errors("remove", self.path):
-            if not self.path.stat().st_size:
-                self.path.unlink()
 
 
 @dataclass(frozen=True, kw_only=True)

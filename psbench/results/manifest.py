@@ -57,15 +57,20 @@ def build_manifest(
     }
 
 
+def has_manifest(run: Path) -> bool:
+    """Say whether the folder `run` is a run that came as far as its manifest."""
+    return (run / "manifest.json").is_file()
+
+
 def read_manifest(run: Path) -> dict[str, Any]:
     """Return the manifest of the run folder `run`.
 
     Raises ResultsError where there is none, where it is damaged, or where a later psbench wrote it
     in a schema that this one does not know.
     """
-    path = run / "manifest.json"
-    if not path.is_file():
+    if not has_manifest(run):
         raise ResultsError(f"{run} is not a run folder: it has no manifest.json")
+    path = run / "manifest.json"
     manifest = read_json(path)
     version = manifest.get("schema_version")
     if not isinstance(version, int):

@@ -14,6 +14,7 @@ from psbench.errors import ResultsError
 from psbench.results.files import os_errors, read_json, remove_temporary, write_json_atomic
 from psbench.results.journal import JournalWriter, read_journal
 from psbench.results.lock import LOCK_FILE, WriterLock, refuse_written
+from psbench.results.manifest import has_manifest
 from psbench.results.rows import EvalRow, EventRow, JournalRow, TrialRow
 from psbench.results.steps import StepStream, last_step_attempt
 
@@ -142,13 +143,13 @@ class RunFolder:
 
     def discard(self) -> None:
         """Leave the folder as it was found: for a run that was refused before its first trial."""
-        self._journal.discard()
+        self._close_files()
         if not self.resumed:
             # the journal last: with it the folder is a run, without it there must be nothing
             for name in ("steps", "journal"):
                 shutil.rmtree(self.path / name, ignore_errors=True)
             self._lock.path.unlink(missing_ok=True)
-        self.close()
+        self._lock.release()
         if self._made:
             with contextlib.suppress(OSError):  # somebody else put something there
                 self.path.rmdir()
@@ -192,7 +193,7 @@ def find_runs(folder: Path) -> list[Path]:
 
     Run folders that psbench names sort by the time they were made.
     """
-    if (folder / "manifest.json").is_file():
+    if has_manifest(folder):
         return [folder]
     return sorted(path.parent for path in folder.glob("*/manifest.json"))
 

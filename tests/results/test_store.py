@@ -265,6 +265,14 @@ def test_a_run_that_goes_on_has_not_ended_once_its_journal_says_so(tmp_path):
     assert [event.message for event in read_journal(run.path).events] == ["None", "{"]
 
 
+def test_a_run_that_had_only_its_status_left_to_write_leaves_no_empty_part(tmp_path):
+    with RunFolder.create(tmp_path, "quickstart") as run:
+        run.append(TRIAL)
+    RunFolder.resume(run.path).finish("finished")
+    assert [path.name for path in (run.path / "journal").iterdir()] == ["0001.jsonl"]
+    assert read_status(run.path)["trials"] == {"failed": 1}
+
+
 def test_a_resumed_run_that_is_refused_leaves_its_folder_as_it_was(tmp_path):
     with RunFolder.create(tmp_path, "quickstart") as run:
         run.append(TRIAL)
