@@ -83,8 +83,8 @@ def _join(address: str) -> None:
     except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
         raise PlacementError(
             f"cannot join the Ray cluster at {address} (RAY_ADDRESS): "
-            f"{' '.join(str(error).split())}; a cluster that wants a token also needs "
-            f"RAY_AUTH_MODE=token"
+            f"{' '.join(str(error).split())}; where it wants a token, set RAY_AUTH_MODE=token and "
+            f"have its ~/.ray/auth_token or RAY_AUTH_TOKEN"
         ) from error
 
 

@@ -82,29 +82,6 @@ def test_nothing_is_cut_in_a_narrow_terminal():
     assert "…" not in shown
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        ("workers: 4", "worker: 4", r":\d+: unknown field 'worker'; did you mean 'workers'\? \("),
-        ("workers: 4", "workers: four", r":\d+: workers: expected a whole number, got 'four'$"),
-        ("workers: 4", "workers: 0", r":\d+: workers: must be at least 1, got 0$"),
-        ("steps: 200", "steps: -1", r":\d+: steps: must be at least 1, got -1$"),
-        ("[ring,", "[rign,", r":\d+: matrix.strategy\[0\]: unknown strategy 'rign'; did you mean"),
-        ("seed: 0", "name: y", r":\d+: duplicate key 'name' \(first on line \d+\)$"),
-    ],
-)
-def test_a_bad_spec_is_one_line_and_exit_code_2(tmp_path, capsys, old, new, expected):
-    text = Path(QUICKSTART).read_text()
-    assert old in text
-    path = tmp_path / "bad.yaml"
-    path.write_text(text.replace(old, new))
-    assert invoke(["expand", str(path)]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert re.match(rf"psbench: error: {re.escape(str(path))}{expected}", err)
-    assert err.count("\n") == 1
-
-
 def test_a_missing_file(capsys):
     assert invoke(["expand", "nope.yaml"]) == 2
     assert capsys.readouterr().err == "psbench: error: nope.yaml: no such file\n"
