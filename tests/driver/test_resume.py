@@ -70,8 +70,9 @@ def resume_and_kill(command, folder, moment, draw):
     until(lambda: parts(folder) != known and come(command, parts(folder)[-1]), process)
     time.sleep(draw.uniform(0, seconds))  # any moment will do
     process.kill()
-    process.communicate(timeout=PATIENCE)
-    return process.returncode
+    _, stderr = process.communicate(timeout=PATIENCE)
+    # on a busy machine Ray may not start in time, which ends the run before we do
+    assert process.returncode == -signal.SIGKILL or "Ray did not start" in stderr, stderr
 
 
 def check_what_is_there(folder):
@@ -111,8 +112,8 @@ def test_a_run_that_is_killed_at_any_moment_goes_on_until_it_is_finished(command
     folder = tmp_path / "run"
     draw = random.Random(KILLS)
     for moment in islice(cycle(MOMENTS), KILLS):
-        code = resume_and_kill(command, folder, moment, draw)
-        print(f"killed {moment}: {check_what_is_there(folder)} trials ended, exit code {code}")
+        resume_and_kill(command, folder, moment, draw)
+        print(f"killed {moment}: {check_what_is_there(folder)} trials ended")
     done = command.run("run", "spec.yaml", "--resume", "run", "--json")
     assert done.returncode == 0, done.stderr
     attempts = check_finished(folder)
