@@ -22,6 +22,7 @@ from psbench.units import count
 
 _CONNECT_SECONDS = 60.0
 _EVALUATE_SECONDS = 300.0
+_NOT_PINNED = "ranks not pinned to cores: two may share one for a while, so trials scatter more"
 PEER_SECONDS = 240.0
 """The longest any process waits for a message. A backstop: the engine itself notices a process that
 died within seconds, and one that is stopped within half a minute; see `watch`."""
@@ -74,7 +75,7 @@ class LiveEngine:
                 wanted += f" of {self.threads} threads"
             warnings.append(f"up to {wanted} on {cores} cores: timings compare but do not scale")
         if crowded or not self._pinning:
-            warnings.append("ranks are not pinned to cores: timings vary more from run to run")
+            warnings.append(_NOT_PINNED)
         return warnings
 
     def run(
