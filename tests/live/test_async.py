@@ -59,7 +59,7 @@ def test_no_reply_mixes_two_versions(strategy, run_trial):
         for rank, node in enumerate(nodes[:workers]):
             learner = node.learner
 
-            def compute(step, *, share, learner=learner, rank=rank):
+            def compute(step, *, learner=learner, rank=rank, **_):
                 if step:
                     seen.append(learner.parameters.unique().tolist())
                 learner.gradients.fill_(float(1000 * step + rank))
