@@ -43,12 +43,12 @@ clean: ## remove environments, builds and caches, but no results
 	find psbench tests -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/.psbench: $(VENV)/bin/python pyproject.toml constraints.txt
-	@echo 'installing psbench into $(VENV)'
+	@echo 'installing psbench into $(VENV): some minutes'
 	@$(call install,$(VENV),-e .)
 	@touch $@
 
 $(VENV)/.psbench-test: $(VENV)/bin/python pyproject.toml constraints.txt
-	@echo 'installing psbench and what its tests need into $(VENV)'
+	@echo 'installing psbench and what its tests need into $(VENV): some minutes'
 	@$(call install,$(VENV),-e '.[test]')
 	@touch $(VENV)/.psbench $@
 

@@ -43,7 +43,7 @@ def live(cells: Sequence[Cell]) -> Engine:
     except ModuleNotFoundError as error:
         raise PlacementError(
             f"the live engine needs {error.name}, which is not installed here; "
-            f"`pip install psbench` brings it (reading results needs neither ray nor torch)"
+            f"install psbench with its dependencies (reading results needs neither ray nor torch)"
         ) from error
     return LiveEngine(cells)
 

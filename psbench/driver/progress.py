@@ -126,7 +126,7 @@ def describe(row: TrialRow, *, warmup: int) -> str:
         return f"diverged after {row.steps} steps"
     if row.status != "ok":
         return f"{row.status.replace('_', ' ')}: {row.error}"
-    return f"ok, {format_seconds(row.seconds / (row.steps - warmup))} a step"
+    return f"ok, {format_seconds(row.seconds / (row.steps - warmup))} a step in the mean"
 
 
 def _what(trial: Trial, label: str) -> str:

@@ -119,15 +119,17 @@ class Pool:
         ).remote()
 
     def discard(self) -> None:
-        """End all actors; the next `take` starts new ones."""
+        """End all actors, whatever they are doing; the next `take` starts new ones."""
         for actor, host in self._actors:
             kill_if_here(host)
             ray.kill(actor)
         self._actors = []
 
     def close(self) -> None:
-        """End all actors and give the room back."""
-        self.discard()
+        """End all actors, which are idle, and give the room back."""
+        for actor, _ in self._actors:
+            ray.kill(actor)  # on purpose, so that Ray does not tell its users of a worker that died
+        self._actors = []
         release(self._group)
 
 

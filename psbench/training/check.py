@@ -145,14 +145,18 @@ def _check_step(task: Task, model: nn.Module, batch: Data, name: str) -> None:
         again.backward()  # type: ignore[no-untyped-call]
         alone = [_loss(task, model, batch[i : i + 1], name) for i in range(len(batch))]
     if drawn or not _close(again, loss):
-        raise _wrong(name, "its loss changes from call to call; leave chance and memory out of it")
+        raise _wrong(
+            name,
+            "its loss changes from call to call; leave dropout, other chance"
+            " and memory of earlier calls out of it",
+        )
     mean = torch.stack(alone).mean()
     if not _close(loss, mean):
         raise _wrong(
             name,
-            f"its loss is no mean over samples, {loss.item():.4g} of {len(batch)} and in the mean"
-            f" {mean.item():.4g} of each alone; a batch is cut differently for each number of"
-            " workers",
+            f"its loss is no mean over samples: {loss.item():.4g} for {len(batch)} of them, and"
+            f" {mean.item():.4g} for each alone, in the mean; return the mean, as reduction='mean'"
+            " does, since a batch is cut differently for each number of workers",
         )
     kept = [*map(id, parameters)] == [*map(id, model.parameters())]
     if not (kept and _inside(parameters, values) and _close(gradients, expected)):

@@ -142,7 +142,8 @@ MISTAKES = {
     ),
     "dropout in a function": (
         ("model(inputs), targets)", "functional.dropout(model(inputs)), targets)"),
-        "my_model:build: its loss changes from call to call; leave chance and memory out of it",
+        "my_model:build: its loss changes from call to call; leave dropout, other chance"
+        " and memory of earlier calls out of it",
     ),
     "a loss that remembers": (
         (
@@ -151,7 +152,8 @@ MISTAKES = {
             "def data",
             "SEEN = []\n\ndef data",
         ),
-        "my_model:build: its loss changes from call to call; leave chance and memory out of it",
+        "my_model:build: its loss changes from call to call; leave dropout, other chance"
+        " and memory of earlier calls out of it",
     ),
     "sparse gradients": (
         ("nn.Tanh()", "nn.Embedding(3, 3, sparse=True)"),
@@ -191,7 +193,7 @@ MISTAKES = {
     ),
     "a loss that is summed": (
         ("targets)\n\ndef model", "targets, reduction='sum')\n\ndef model"),
-        "my_model:build: its loss is no mean over samples, ",
+        "my_model:build: its loss is no mean over samples: ",
     ),
     "a loss of broadcast targets": (
         ("targets=inputs * 3", "targets=inputs[:, 0] * 3"),
