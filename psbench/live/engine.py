@@ -17,7 +17,7 @@ from psbench.live.transports import resolve_transport
 from psbench.live.watch import gather, watch
 from psbench.results import EngineOutput, EvalRow, TrialRow, TrialStatus
 from psbench.spec import Cell, Trial
-from psbench.training import check_tasks
+from psbench.training import check_tasks, working_folder
 from psbench.units import count
 
 _CONNECT_SECONDS = 60.0
@@ -147,7 +147,7 @@ class Attempt:
         self._members = self._pool().take(workers=cell.workers, servers=cell.servers)
         self._cores = self._shares_of_cores()
         self._connect(generation, stop)
-        job = Job(trial=self._trial, generation=generation, folder=os.getcwd())
+        job = Job(trial=self._trial, generation=generation, folder=working_folder())
         workers, servers = self._members[: cell.workers], self._members[cell.workers :]
         calls = [member.actor.train.remote(job) for member in workers]
         calls += [member.actor.serve.remote(job) for member in servers]

@@ -5,7 +5,15 @@ from psbench.training.divergence import Divergence
 from psbench.training.learner import Learner, build_learner
 from psbench.training.reference import ReferenceStep, bare_loop, reference
 from psbench.training.store import TorchStore
-from psbench.training.tasks import DTYPES, TASKS, Data, Task, build_task, data_digest
+from psbench.training.tasks import (
+    DTYPES,
+    TASKS,
+    Data,
+    Task,
+    build_task,
+    data_digest,
+    working_folder,
+)
 
 __all__ = [
     "DTYPES",
@@ -23,4 +31,5 @@ __all__ = [
     "check_tasks",
     "data_digest",
     "reference",
+    "working_folder",
 ]

@@ -167,15 +167,15 @@ class Cluster:
         return found
 
 
-def wait_until(answer):
-    """Return what `answer()` gives as soon as that is true."""
+def wait_until(answer, otherwise=lambda: "nothing more is known"):
+    """Return what `answer()` gives once it is true; where it never is, tell `otherwise()`."""
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
         given = answer()
         if given:
             return given
         time.sleep(0.2)
-    raise AssertionError("waited too long")
+    raise AssertionError(f"waited too long: {otherwise()}")
 
 
 @pytest.fixture(scope="module")
@@ -219,7 +219,7 @@ def test_jobs_share_a_cluster_queue_for_it_and_are_stopped(cluster, tmp_path):
     assert cluster.log("bad").splitlines()[-1].startswith("psbench: error: --set steps=many: ")
     assert not (tmp_path / "bad").exists()
 
-    wait_until(lambda: has_steps(tmp_path / "two"))
+    wait_until(lambda: has_steps(tmp_path / "two"), lambda: cluster.log("two"))
     # 5 CPUs: more than are free, and more than a node has
     wide = cluster.submit("wide", None, *SHORT, "matrix.strategy=[ps-sync]")
     log = cluster.wait_for("wide", "are free")

@@ -8,7 +8,7 @@ import torch
 
 from psbench.errors import SpecError
 from psbench.spec import Cell, ModelTask, Spec
-from psbench.training import build_learner, check_task, check_tasks, reference
+from psbench.training import build_learner, check_task, check_tasks, reference, working_folder
 
 ROOT = Path(__file__).parents[2]
 
@@ -357,3 +357,14 @@ def test_the_example_and_the_specs_of_the_repository(monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     for name in ("own_model/spec.yaml", "byte_lm.yaml", "quickstart.yaml"):
         check_tasks(Spec.load(ROOT / "experiments" / name).cells())
+
+
+def test_a_working_folder_that_was_taken_away_is_no_error(tmp_path, monkeypatch):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    assert working_folder() == str(folder)
+    folder.rmdir()
+    assert working_folder() == ""
+    with pytest.raises(SpecError, match="no module nowhere in"):
+        check_task(ModelTask(model="nowhere:build", optimizer={"kind": "sgd", "lr": 0.1}))

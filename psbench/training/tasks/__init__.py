@@ -8,7 +8,7 @@ from psbench.training.tasks.digest import data_digest
 from psbench.training.tasks.digits import digits_cnn, digits_mlp
 from psbench.training.tasks.logistic_regression import logistic_regression
 from psbench.training.tasks.mlp import mlp
-from psbench.training.tasks.own import own_task
+from psbench.training.tasks.own import own_task, working_folder
 from psbench.training.tasks.task import DTYPES, Data, Task, build_model, evaluate
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "build_task",
     "data_digest",
     "evaluate",
+    "working_folder",
 ]
 
 TASKS: dict[str, Callable[[ModelTask], Task]] = {

@@ -20,6 +20,17 @@ from psbench.training.tasks.arrays import missing
 from psbench.training.tasks.task import Task
 
 
+def working_folder() -> str:
+    """Return the working directory, "" where it has been taken away.
+
+    Ray does that to a submitted job, when another one of the same content starts beside it.
+    """
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return ""
+
+
 def own_task(spec: ModelTask) -> Task:
     """Return what the function returns for `options` and `data`.
 
@@ -59,8 +70,8 @@ def blamed(name: str, doing: str) -> Iterator[None]:
 
 def _function(name: str) -> Callable[..., Any]:
     path, _, attribute = name.partition(":")
-    here = os.getcwd()
-    if here not in sys.path:
+    here = working_folder()
+    if here and here not in sys.path:
         sys.path.insert(0, here)
     with blamed(name, f"importing {path}"):
         module = _module(path, here)
@@ -122,7 +133,7 @@ def _place(error: BaseException, name: str) -> str:
 
 
 def _short(file: str | None) -> str:
-    return "built in" if file is None else file.removeprefix(f"{os.getcwd()}{os.sep}")
+    return "built in" if file is None else file.removeprefix(f"{working_folder()}{os.sep}")
 
 
 def _kind(value: object) -> str:
