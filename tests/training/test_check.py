@@ -1,5 +1,6 @@
 """Models of the user's own: what is taken, and the one line that each mistake earns."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -368,3 +369,24 @@ def test_a_working_folder_that_was_taken_away_is_no_error(tmp_path, monkeypatch)
     assert working_folder() == ""
     with pytest.raises(SpecError, match="no module nowhere in"):
         check_task(ModelTask(model="nowhere:build", optimizer={"kind": "sgd", "lr": 0.1}))
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        ("type('Odd', (BaseException,), {})('hm')", "failed at my_model.py:20: Odd: hm"),
+        (
+            "type('Mute', (Exception,), {'__str__': lambda self: 1 / 0})()",
+            "failed at my_model.py:20: Mute: an exception that cannot be shown",
+        ),
+    ],
+)
+def test_whatever_a_function_raises_is_one_line(own, raised, said):
+    text = problem(own(changed("    return Task(", f"    raise {raised}\n    return Task(")))
+    assert text == f"task.model: my_model:build {said}"
+
+
+def test_a_model_that_moves_to_another_folder_does_not_take_us_along(own, tmp_path):
+    moved = f"    os.chdir({str(tmp_path.parent)!r})\n    return samples(8)"
+    check_task(own("import os\n" + changed("    return samples(8)", moved)))
+    assert os.getcwd() == str(tmp_path)

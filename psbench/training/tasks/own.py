@@ -57,15 +57,19 @@ def blamed(name: str, doing: str) -> Iterator[None]:
     """Turn what the user's code raises into a SpecError that says where in it.
 
     `name` is the function's as in `task.model`, `doing` what failed. KeyboardInterrupt passes, and
-    so do errors of ours.
+    so do errors of ours. The working directory is put back where it was changed.
     """
+    here = working_folder()
     try:
         yield
-    except PsbenchError:
+    except (PsbenchError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
-        problem = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
+    except BaseException as error:  # a model may call sys.exit, and some libraries raise their own
+        problem = f"{type(error).__name__}: {' '.join(_words(error).split())}".rstrip(": ")
         raise SpecError(f"task.model: {doing} failed{_place(error, name)}: {problem}") from error
+    finally:
+        if here:
+            os.chdir(here)
 
 
 def _function(name: str) -> Callable[..., Any]:
@@ -117,6 +121,13 @@ def _check_call(name: str, function: Callable[..., Any], keywords: dict[str, Any
         raise SpecError(
             f"task.options: {name}{signature} is called with task.options and task.data: {error}"
         ) from None
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "an exception that cannot be shown"
 
 
 def _place(error: BaseException, name: str) -> str:
