@@ -16,6 +16,7 @@ from psbench.analysis.axis_series import Series, axis_series
 from psbench.analysis.looks import line_widths, strategy_colors
 from psbench.analysis.panels import Row, draw_legends, make_grid
 from psbench.analysis.results import Results
+from psbench.errors import ResultsError
 from psbench.units import format_bytes
 
 _WIDE = 30.0  # how many times its least the greatest value is where an axis is logarithmic
@@ -47,10 +48,13 @@ def plot_axis(results: Results, axis: str, measures: Sequence[str] = ()) -> Figu
     One line for the cells that differ in the axis alone: the median over repeats, in a band from
     the least to the greatest. The colour is the strategy, the line style whatever else varies; with
     one strategy the colour is whatever varies.
-    Raises ResultsError for an axis or a measure that is not there.
+    Raises ResultsError for an axis or a measure that is not there, or has no value in any trial.
     """
     measures = list(measures) or _telling(results)
     lines = {measure: axis_series(results, axis, measure) for measure in measures}
+    points = pd.concat([series.points for own in lines.values() for series in own])
+    if not (points["y"].notna() | points["diverged"]).any():
+        raise ResultsError(f"{results.path} has no {' or '.join(measures)} to draw")
     first = lines[measures[0]]
     colors = strategy_colors(series.hue for series in first)
     grid = make_grid(Counter(series.style for series in first), columns=len(measures))

@@ -184,3 +184,9 @@ def test_a_run_without_a_step_row_has_its_rates(write_run, cell, trial_row):
     assert math.isnan(results.summary()["step_s"][0])
     (speed,) = results.plot_axis("workers").axes
     np.testing.assert_allclose(speed.lines[0].get_ydata(), [8.0, 8.0])
+
+
+def test_a_run_without_a_finished_trial_has_nothing_to_draw(write_run, cell):
+    cells = [cell("ring", workers) for workers in (1, 2)]
+    with pytest.raises(ResultsError, match="has no samples_per_s to draw"):
+        load(write_run(cells, axes=("workers",))).plot_axis("workers")
