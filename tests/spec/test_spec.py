@@ -151,7 +151,7 @@ ABSENT = object()
         ),
         (
             {"task": {"model": "mlp", "parameters": 1e300, "optimizer": ADAM}},
-            f"task.parameters: must be at most 1e+10, got {int(1e300)}",
+            f"task.parameters: must be at most 10000000000, got {str(int(1e300))[:60]}...",
         ),
         (
             {"task": {"model": "mlp", "parameters": 1000.5, "optimizer": ADAM}},
