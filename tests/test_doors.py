@@ -29,6 +29,13 @@ def test_what_a_spec_may_name_is_what_its_room_knows(names, known):
     assert sorted(names) == sorted(known)
 
 
+@pytest.mark.parametrize("consistency", spec.CONSISTENCIES)
+def test_a_strategy_sums_over_ranks_where_its_rule_waits_for_all(consistency):
+    strategy = spec.ParameterServer(kind="parameter_server", consistency=consistency)
+    rule = parameter_server.RULES[consistency]()
+    assert spec.sums_over_ranks(strategy) == rule.waits_for_all
+
+
 @pytest.mark.parametrize("room", ["schedules", "parameter_server", "strategies", "network"])
 def test_a_pure_room_imports_numpy_alone(room):
     code = f"""

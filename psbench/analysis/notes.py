@@ -9,9 +9,9 @@ import numpy as np
 from psbench.analysis.measures import synchronisation
 from psbench.analysis.results import Results
 from psbench.analysis.variants import variants
+from psbench.results import NOT_PINNED, crowded, few_repeats
 from psbench.units import count, format_seconds
 
-_FEW_REPEATS = 3
 _PADDING_EXCESS = 1.1
 _MOST_NAMES = 4
 
@@ -74,18 +74,17 @@ def _reading(results: Results) -> Iterator[str]:
 
 def _comparability(results: Results) -> Iterator[str]:
     trials = results.trials
-    repeats = results.manifest["repeats"]
-    if repeats < _FEW_REPEATS:
-        few = count(repeats, "repeat")
-        yield f"{few}: too few to tell a difference from noise; ask for 3 or more"
+    few = few_repeats(results.manifest["repeats"])
+    if few:
+        yield few
     cores = results.manifest["environment"]["cores"]["available"]
     host = results.manifest["environment"]["host"]  # the one whose cores are known
     busiest = max((row.node_hosts.count(host) for row in results.journal.trials), default=0)
     if cores is not None and busiest > cores:
-        yield f"up to {busiest} processes on {cores} cores: timings compare but do not scale"
+        yield crowded(busiest, cores)
     pinnings = [row.pinned_cores for row in results.journal.trials]
     if any(len(cores) > 1 and "" in cores for cores in pinnings):
-        yield "ranks not pinned to cores: two may share one for a while, so trials scatter more"
+        yield NOT_PINNED
     threads = sorted(set(trials["threads"]))
     if len(threads) > 1:
         numbers = ", ".join(map(str, threads))

@@ -11,6 +11,7 @@ from psbench.results import (
     Journal,
     TrialRow,
     TrialStatus,
+    few_repeats,
     has_manifest,
     read_journal,
     read_manifest,
@@ -18,7 +19,6 @@ from psbench.results import (
 from psbench.spec import Cell, Spec, Target, cell_id
 from psbench.units import count
 
-_FEW_REPEATS = 3
 _BAD: dict[TrialStatus, str] = {
     "failed": "failed",
     "timed_out": "timed out",
@@ -28,10 +28,8 @@ _BAD: dict[TrialStatus, str] = {
 
 def warnings_before(spec: Spec) -> list[str]:
     """Return what a spec alone tells."""
-    if spec.repeats >= _FEW_REPEATS:
-        return []
-    few = count(spec.repeats, "repeat")
-    return [f"{few}: too few to tell a difference from noise; ask for {_FEW_REPEATS} or more"]
+    few = few_repeats(spec.repeats)
+    return [few] if few else []
 
 
 def known_warnings(run: Path) -> list[str]:

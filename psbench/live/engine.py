@@ -15,14 +15,12 @@ from psbench.live.job import DIVERGED, OK, Job, Report
 from psbench.live.placement import Layout, Member, Pool
 from psbench.live.transports import resolve_transport
 from psbench.live.watch import gather, watch
-from psbench.results import EngineOutput, EvalRow, TrialRow, TrialStatus
+from psbench.results import NOT_PINNED, EngineOutput, EvalRow, TrialRow, TrialStatus, crowded
 from psbench.spec import Cell, Trial
 from psbench.training import check_tasks, working_folder
-from psbench.units import count
 
 _CONNECT_SECONDS = 60.0
 _EVALUATE_SECONDS = 300.0
-_NOT_PINNED = "ranks not pinned to cores: two may share one for a while, so trials scatter more"
 PEER_SECONDS = 240.0
 """The longest any process waits for a message. A backstop: the engine itself notices a process that
 died within seconds, and one that is stopped within half a minute; see `watch`."""
@@ -67,15 +65,12 @@ class LiveEngine:
     @property
     def warnings(self) -> list[str]:
         cores = len(os.sched_getaffinity(0))
-        crowded = self.cluster.embedded and self._largest.cpus > cores
+        too_few = self.cluster.embedded and self._largest.cpus > cores
         warnings = []
-        if crowded:
-            wanted = count(self._largest.processes, "process", "processes")
-            if self.threads > 1:
-                wanted += f" of {self.threads} threads"
-            warnings.append(f"up to {wanted} on {cores} cores: timings compare but do not scale")
-        if crowded or not self._pinning:
-            warnings.append(_NOT_PINNED)
+        if too_few:
+            warnings.append(crowded(self._largest.processes, cores, threads=self.threads))
+        if too_few or not self._pinning:
+            warnings.append(NOT_PINNED)
         return warnings
 
     def run(

@@ -5,6 +5,7 @@ evaluations, events), `steps/*.arrow` (one stream of step rows a trial) and, onc
 `status.json`.
 """
 
+from psbench.results.caveats import NOT_PINNED, crowded, few_repeats
 from psbench.results.environment import environment
 from psbench.results.journal import Journal, read_journal
 from psbench.results.manifest import SCHEMA_VERSION, build_manifest, has_manifest, read_manifest
@@ -21,6 +22,7 @@ from psbench.results.steps import StepStream, TrialSteps, read_steps
 from psbench.results.store import RunFolder, RunStatus, find_runs, read_status
 
 __all__ = [
+    "NOT_PINNED",
     "SCHEMA_VERSION",
     "EngineOutput",
     "EvalRow",
@@ -35,7 +37,9 @@ __all__ = [
     "TrialStatus",
     "TrialSteps",
     "build_manifest",
+    "crowded",
     "environment",
+    "few_repeats",
     "find_runs",
     "has_manifest",
     "read_journal",

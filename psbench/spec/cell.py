@@ -168,9 +168,9 @@ class Cell(Frozen):
     @field_validator("cluster")
     @classmethod
     def _hosts_hold_the_workers(cls, cluster: Cluster | None, info: ValidationInfo) -> Any:
-        workers = info.data.get("workers")
-        if cluster and cluster.hosts and workers:
-            per_host = cluster.ranks_per_host or -(-workers // cluster.hosts)
+        workers: int = info.data.get("workers", 0)
+        per_host = cluster.per_host(workers) if cluster and workers else None
+        if cluster and cluster.hosts and per_host:
             used = -(-workers // per_host)
             if used != cluster.hosts:
                 raise conflict(
@@ -220,11 +220,7 @@ class Cell(Frozen):
     @property
     def ranks_per_host(self) -> int | None:
         """Workers on each logical host but perhaps the last; None where no hosts are asked for."""
-        if self.cluster is None:
-            return None
-        if self.cluster.ranks_per_host or self.cluster.hosts is None:
-            return self.cluster.ranks_per_host
-        return -(-self.workers // self.cluster.hosts)
+        return self.cluster.per_host(self.workers) if self.cluster else None
 
     @property
     def optimizer(self) -> Optimizer | None:

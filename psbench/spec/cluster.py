@@ -25,3 +25,9 @@ class Cluster(Frozen):
     """CPUs reserved for each worker and server, which are also its compute threads"""
     placement: Placement | None = None
     """over the cluster's nodes; null: spread where hosts are asked for, else pack"""
+
+    def per_host(self, workers: int) -> int | None:
+        """Return the workers on each logical host but perhaps the last; None without hosts."""
+        if self.ranks_per_host or self.hosts is None:
+            return self.ranks_per_host
+        return -(-workers // self.hosts)
