@@ -8,7 +8,7 @@ from torch import Tensor
 
 from psbench.live.counters import Counters
 from psbench.live.headers import Header, agree
-from psbench.live.transports import Channel
+from psbench.live.transports import Channel, Transport
 from psbench.parts import even_parts
 from psbench.schedules import Round, Schedule
 
@@ -35,19 +35,28 @@ class OwnRound:
     receives: tuple[Piece, ...]
 
 
-class Collective:
-    """One rank's rounds of a schedule, for vectors of `numel` elements."""
+def collective_for(
+    transport: Transport, schedule: Schedule, *, numel: int, channel: int = 0
+) -> "Collective":
+    """Return this rank's part in `schedule`, for vectors of `numel` elements, over `transport`."""
+    own = transport.channel(channel)
+    return Collective(schedule, rank=transport.rank, numel=numel, channel=own)
 
-    def __init__(self, schedule: Schedule, *, rank: int, numel: int) -> None:
+
+class Collective:
+    """One rank's rounds of a schedule, for vectors of `numel` elements, over a channel."""
+
+    def __init__(self, schedule: Schedule, *, rank: int, numel: int, channel: Channel) -> None:
         offsets = even_parts(numel, schedule.num_chunks).tolist()
         rounds = (own_round(round_, offsets, rank) for round_ in schedule.rounds)
         self.rounds = [own for own in rounds if own.sends or own.receives]
         self.numel = numel
+        self._channel = channel
         self.send_to = sorted({p.peer for own in self.rounds for p in own.sends})
         self.receive_from = sorted({p.peer for own in self.rounds for p in own.receives})
         self._scratch = torch.empty(max((scratch_needed(r) for r in self.rounds), default=0))
 
-    def run(self, vector: Tensor, channel: Channel, header: Header, counters: Counters) -> None:
+    def run(self, vector: Tensor, header: Header, counters: Counters) -> None:
         """Sum `vector`, 1-D of `numel` elements, over all ranks in place.
 
         `header` says what this call is and is held against every sender's. Raises Mismatch,
@@ -55,7 +64,7 @@ class Collective:
         """
         assert vector.shape == (self.numel,)
         flat = vector.contiguous()
-        agree(channel, header, send_to=self.send_to, receive_from=self.receive_from)
+        agree(self._channel, header, send_to=self.send_to, receive_from=self.receive_from)
         if self._scratch.dtype != vector.dtype:
             self._scratch = torch.empty(len(self._scratch), dtype=vector.dtype)
         scratch = self._scratch  # kept from call to call: fresh memory costs page faults
@@ -63,7 +72,7 @@ class Collective:
             sends = [(p.peer, as_bytes(flat[p.start : p.stop])) for p in own.sends]
             receives = [(p.peer, as_bytes(landing(p, flat, scratch))) for p in own.receives]
             counters.add(sends, receives)
-            channel.exchange(sends, receives).synchronize()
+            self._channel.exchange(sends, receives).synchronize()
             settle(own, flat, scratch)
         if flat is not vector:
             vector.copy_(flat)

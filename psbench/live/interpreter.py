@@ -4,7 +4,7 @@ import math
 import time
 from dataclasses import dataclass
 
-from psbench.live.collective import Collective
+from psbench.live.collective import Collective, collective_for
 from psbench.live.counters import Counters
 from psbench.live.headers import Header
 from psbench.live.messages import End
@@ -53,7 +53,6 @@ class Interpreter:
         self._transport = transport
         self._world = world
         self._generation = generation
-        self._channel = transport.channel(COLLECTIVES)
         self._collectives: dict[Span, Collective] = {}
         self._clients: dict[Span, ParameterClient] = {}
         self.counters = Counters()
@@ -127,11 +126,11 @@ class Interpreter:
             self.counters.hide()
             return
         if bucket not in self._collectives:
-            self._collectives[bucket] = Collective(
-                command.schedule, rank=self._transport.rank, numel=len(vector)
+            self._collectives[bucket] = collective_for(
+                self._transport, command.schedule, numel=len(vector), channel=COLLECTIVES
             )
         header = Header.describing(vector, generation=self._generation, step=step)
-        self._collectives[bucket].run(vector, self._channel, header, self.counters)
+        self._collectives[bucket].run(vector, header, self.counters)
 
     def _client(self, shard: Span) -> ParameterClient:
         if shard not in self._clients:

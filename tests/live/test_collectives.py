@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from psbench.errors import Mismatch
-from psbench.live.collective import Collective
+from psbench.live.collective import collective_for
 from psbench.live.counters import Counters
 from psbench.live.headers import Header
 from psbench.live.transports import ENDPOINTS
@@ -26,8 +26,8 @@ def sum_up(transport, schedule, vector, step=0, generation=1):
     """Run one collective; return the counters."""
     counters = Counters()
     header = Header(generation=generation, step=step, dtype=vector.dtype, numel=len(vector))
-    collective = Collective(schedule, rank=transport.rank, numel=len(vector))
-    collective.run(vector, transport.channel(0), header, counters)
+    collective = collective_for(transport, schedule, numel=len(vector))
+    collective.run(vector, header, counters)
     return counters
 
 
