@@ -12,7 +12,17 @@ from psbench.live.transports.base import (
 )
 from psbench.live.transports.process_group import ProcessGroupEndpoint, ProcessGroupTransport
 
-ENDPOINTS: dict[str, Callable[[str], Endpoint]] = {"gloo": ProcessGroupEndpoint}
+
+def _shared_memory(host: str) -> Endpoint:
+    from psbench.live.transports.shared_memory import SharedMemoryEndpoint  # imports numba
+
+    return SharedMemoryEndpoint(host)
+
+
+ENDPOINTS: dict[str, Callable[[str], Endpoint]] = {
+    "gloo": ProcessGroupEndpoint,
+    "shared_memory": _shared_memory,
+}
 """How each transport opens an endpoint on a host's interface."""
 
 
