@@ -9,7 +9,7 @@ from torch import Tensor
 
 from psbench.live.counters import Counters
 from psbench.live.headers import Header, agree
-from psbench.live.transports import Channel, Transport
+from psbench.live.transports import SHARED_MEMORY, Channel, Transport
 from psbench.parts import even_parts
 from psbench.schedules import Round, Schedule
 
@@ -51,9 +51,11 @@ def collective_for(
     transport: Transport, schedule: Schedule, *, numel: int, channel: int = 0
 ) -> Collective:
     """Return this rank's part in `schedule`, for vectors of `numel` elements, over `transport`."""
-    if transport.name == "shared_memory":
+    if transport.name == SHARED_MEMORY:
         from psbench.live.in_place import InPlaceCollective  # imports numba
+        from psbench.live.transports.shared_memory import SharedMemoryTransport
 
+        assert isinstance(transport, SharedMemoryTransport)
         return InPlaceCollective(schedule, transport, numel=numel, channel=channel)
     own = transport.channel(channel)
     return MessageCollective(schedule, rank=transport.rank, numel=numel, channel=own)

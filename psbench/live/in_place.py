@@ -12,11 +12,11 @@ from psbench.live.counters import Counters
 from psbench.live.headers import Header, dtype_code
 from psbench.live.lowering import Lowered, Move, lower
 from psbench.live.machine import control, loop, waiting
+from psbench.live.sums import kind_of, sum_into
 from psbench.live.transports.shared_memory import SharedMemoryTransport
 from psbench.parts import even_parts
 from psbench.schedules import Schedule, traffic
 
-_KINDS = {getattr(torch, name): kind for kind, name in enumerate(loop.KINDS)}
 _MOVE_HEAD = 5
 
 
@@ -43,6 +43,8 @@ class InPlaceCollective:
         self._dtype: torch.dtype | None = None
         self._registered: Tensor | None = None
         self._known: Tensor | None = None
+        self._pointer = 0
+        self._said: Header | None = None
         self._moved = Counters()
 
     def run(self, vector: Tensor, header: Header, counters: Counters) -> None:
@@ -51,22 +53,23 @@ class InPlaceCollective:
         `header` says what this call is and is held against every sender's. Raises Mismatch,
         PeerLost, PeerTimeout; the vector's values are then undefined.
         """
-        assert vector.shape == (self.numel,)
-        if vector.dtype != self._dtype:
-            self._prepare(vector.dtype)
-        if vector is not self._known:
-            self._place(vector)
+        if vector is not self._known or vector.data_ptr() != self._pointer:
+            self._know(vector)
+        if header is not self._said:
+            self._say(header)
         if self._registered is not None:
             self._registered.copy_(vector)
-        self._say(header)
-        self._run()
+        self._world.check_open()
+        status = loop.run(self._world.context, self._address, 0)
+        if status != waiting.DONE:
+            self._go_on(status)
         if self._registered is not None:
             vector.copy_(self._registered)
         counters.include(self._moved)
 
     def _prepare(self, dtype: torch.dtype) -> None:
         """Lay the plan out for vectors of a dtype."""
-        self._dtype, self._known, self._registered = dtype, None, None
+        self._dtype = dtype
         self._moved = moved_by(
             self._lowered, self._schedule, self._transport.rank, self.numel, dtype.itemsize
         )
@@ -75,7 +78,7 @@ class InPlaceCollective:
             self._second = self._transport.allocate(self.numel, dtype=dtype)
         for word, value in (
             (loop.CHANNEL, self._channel),
-            (loop.KIND, _KINDS.get(dtype, loop.FOREIGN)),
+            (loop.KIND, kind_of(dtype)),
             (loop.ITEMSIZE, dtype.itemsize),
             (loop.STEPS, self._lowered.length + 1),
             (loop.CODE, self._code.ctypes.data),
@@ -86,14 +89,17 @@ class InPlaceCollective:
         ):
             self._plan[word] = value
 
-    def _place(self, vector: Tensor) -> None:
-        """Note where a vector lies, or where it is copied to."""
+    def _know(self, vector: Tensor) -> None:
+        """Note where a vector lies, or where it is copied to: what a call need not do again."""
+        assert vector.shape == (self.numel,)
+        if vector.dtype != self._dtype:
+            self._prepare(vector.dtype)
         self._registered = None
         if not vector.is_contiguous() or self._world.arena.offset(vector) is None:
             self._registered = self._transport.allocate(self.numel, dtype=vector.dtype)
         own = vector if self._registered is None else self._registered
         self._plan[loop.HEADER + control.VECTOR] = self._offset(own)
-        self._known = vector
+        self._known, self._pointer = vector, vector.data_ptr()
 
     def _offset(self, vector: Tensor | None) -> int:
         offset = None if vector is None else self._world.arena.offset(vector)
@@ -105,28 +111,28 @@ class InPlaceCollective:
         plan[loop.HEADER + control.STEP] = header.step
         plan[loop.HEADER + control.DTYPE] = dtype_code(header.dtype)
         plan[loop.HEADER + control.NUMEL] = header.numel
+        self._said = header
 
-    def _run(self) -> None:
-        self._world.check_open()
-        pc, status = 0, waiting.HANDED_BACK
+    def _go_on(self, status: int) -> None:
+        """End what the compiled loop did not: sums handed back, and errors."""
         while status == waiting.HANDED_BACK:
-            status = loop.run(self._world.context, self._address, pc)
-            if status == waiting.HANDED_BACK:
-                pc = self._sum_by_torch(self._world.stopped_at)
+            after = self._sum_by_torch(self._world.stopped_at)
+            status = loop.run(self._world.context, self._address, after)
         if status == waiting.MISMATCH:
             self._complain(self._world.culprit)
         self._world.check(status, "in a collective")
 
     def _sum_by_torch(self, pc: int) -> int:
         """Carry out the MOVE at instruction `pc`; return the instruction behind it."""
-        start, stop, num_sources, num_destinations = self._code[pc + 1 : pc + _MOVE_HEAD].tolist()
+        words: list[int] = self._code[pc + 1 : pc + _MOVE_HEAD].tolist()
+        start, stop, num_sources, num_destinations = words
         after = pc + _MOVE_HEAD + num_sources + num_destinations
         ranges = [
-            self._range(place, start, stop) for place in self._code[pc + _MOVE_HEAD : after].tolist()
+            self._range(place, start, stop)
+            for place in self._code[pc + _MOVE_HEAD : after].tolist()
         ]
-        total = ranges[0].clone()
-        for part in ranges[1:num_sources]:
-            total.add_(part)
+        total = torch.empty_like(ranges[0])
+        sum_into(total, ranges[:num_sources])
         for target in ranges[num_sources:]:
             target.copy_(total)
         return after
@@ -203,4 +209,3 @@ def fingerprint(schedule: Schedule) -> int:
         for column in (round_.src, round_.dst, round_.start, round_.stop, round_.reduce):
             value = zlib.crc32(np.ascontiguousarray(column).data, value)
     return value
-

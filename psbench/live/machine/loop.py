@@ -58,7 +58,7 @@ def _summing(kind: Any) -> Any:
     load_one, add_one, store_one = vector_operations(kind, itemsize)
 
     @njit(nogil=True)
-    def total(places, num_sources, num_destinations, nbytes):  # type: ignore[no-untyped-def]
+    def total(places, num_sources, num_destinations, nbytes):
         """Sum ranges of `nbytes`; their addresses lie at `places`, sources first."""
         whole = nbytes - nbytes % _VECTOR_BYTES
         last = num_sources + num_destinations
@@ -82,7 +82,7 @@ _sum_float32, _sum_float64, _sum_int32, _sum_int64 = (_summing(kind) for kind in
 
 
 @njit(nogil=True)
-def _copy(places, num_destinations, nbytes):  # type: ignore[no-untyped-def]
+def _copy(places, num_destinations, nbytes):
     """Copy the first range to the others; to several in parts that stay in the cache."""
     source = load(places)
     if num_destinations == 1:
@@ -94,14 +94,35 @@ def _copy(places, num_destinations, nbytes):  # type: ignore[no-untyped-def]
             memcpy(load(places + 8 * i) + at, source + at, part)
 
 
+@njit(nogil=True, cache=True)
+def combine(kind, places, num_sources, num_destinations, nbytes):
+    """Copy or sum ranges of `nbytes`; their addresses lie at `places`, sources first.
+
+    Returns DONE; HANDED_BACK where there is a sum of a kind it does not know.
+    """
+    if num_sources == 1:
+        _copy(places, num_destinations, nbytes)
+    elif kind == 0:
+        _sum_float32(places, num_sources, num_destinations, nbytes)
+    elif kind == 1:
+        _sum_float64(places, num_sources, num_destinations, nbytes)
+    elif kind == 2:
+        _sum_int32(places, num_sources, num_destinations, nbytes)
+    elif kind == 3:
+        _sum_int64(places, num_sources, num_destinations, nbytes)
+    else:
+        return HANDED_BACK
+    return DONE
+
+
 @njit(nogil=True)
-def _header_at(context, channel):  # type: ignore[no-untyped-def]
+def _header_at(context, channel):
     """Return where, in a block, the header of the channel's present collective lies."""
     return channel_at(channel) + HEADERS + LINE * (context_word(context, CALLS + 2 * channel) % 2)
 
 
 @njit(nogil=True)
-def _enter(context, plan):  # type: ignore[no-untyped-def]
+def _enter(context, plan):
     """Say what collective we enter, and that our vector may be read."""
     rank, channel, bases = context_word(context, RANK), load(plan), load(plan + 8 * BASES)
     for peer in range(context_word(context, SIZE)):
@@ -121,7 +142,7 @@ def _enter(context, plan):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True)
-def _meet(context, plan, peer):  # type: ignore[no-untyped-def]
+def _meet(context, plan, peer):
     """Hold a peer's header against ours, and note where its vectors lie; DONE or MISMATCH."""
     channel, bases, ours = load(plan), load(plan + 8 * BASES), plan + 8 * HEADER
     block = block_of(context, peer)
@@ -136,7 +157,7 @@ def _meet(context, plan, peer):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True)
-def _move(plan, at):  # type: ignore[no-untyped-def]
+def _move(plan, at):
     """Carry out the MOVE at address `at`; DONE or HANDED_BACK."""
     itemsize = load(plan + 8 * ITEMSIZE)
     first = load(at + 8) * itemsize
@@ -147,23 +168,11 @@ def _move(plan, at):  # type: ignore[no-untyped-def]
     bases, places, kind = load(plan + 8 * BASES), load(plan + 8 * PLACES), load(plan + 8 * KIND)
     for i in range(num_sources + num_destinations):
         store(places + 8 * i, load(bases + 8 * load(at + 40 + 8 * i)) + first)
-    if num_sources == 1:
-        _copy(places, num_destinations, nbytes)
-    elif kind == 0:
-        _sum_float32(places, num_sources, num_destinations, nbytes)
-    elif kind == 1:
-        _sum_float64(places, num_sources, num_destinations, nbytes)
-    elif kind == 2:
-        _sum_int32(places, num_sources, num_destinations, nbytes)
-    elif kind == 3:
-        _sum_int64(places, num_sources, num_destinations, nbytes)
-    else:
-        return HANDED_BACK
-    return DONE
+    return combine(kind, places, num_sources, num_destinations, nbytes)
 
 
 @njit(nogil=True, cache=True)
-def run(context, plan, pc):  # type: ignore[no-untyped-def]
+def run(context, plan, pc):
     """Run the plan at address `plan` from instruction `pc` on; at 0, enter the collective first.
 
     Returns DONE; LOST, LATE or MISMATCH, of which the context names the culprit; or HANDED_BACK,

@@ -41,25 +41,25 @@ _LONGEST_MS = 1000
 
 
 @njit(nogil=True, cache=True)
-def context_word(context, position):  # type: ignore[no-untyped-def]
+def context_word(context, position):
     return load(context + 8 * position)
 
 
 @njit(nogil=True, cache=True)
-def block_of(context, peer):  # type: ignore[no-untyped-def]
+def block_of(context, peer):
     """Return the address of a peer's control block."""
     return load(context_word(context, BLOCKS) + 8 * peer)
 
 
 @njit(nogil=True, cache=True)
-def now_ns(context):  # type: ignore[no-untyped-def]
+def now_ns(context):
     room = context_word(context, ROOM)
     clock_gettime(_MONOTONIC, room)
     return load(room) * 1_000_000_000 + load(room + 8)
 
 
 @njit(nogil=True, cache=True)
-def post(context, offset, value):  # type: ignore[no-untyped-def]
+def post(context, offset, value):
     """Set a word of our own block, and wake whoever sleeps for one of ours."""
     rank = context_word(context, RANK)
     store_release(block_of(context, rank) + offset, value)
@@ -67,7 +67,7 @@ def post(context, offset, value):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def wake(context):  # type: ignore[no-untyped-def]
+def wake(context):
     """Wake the peers that sleep for a word of ours."""
     fence()  # they say that they sleep before they look a last time; we set the word before we ask
     rank = context_word(context, RANK)
@@ -80,7 +80,7 @@ def wake(context):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def wait(context, peer, offset, value):  # type: ignore[no-untyped-def]
+def wait(context, peer, offset, value):
     """Wait until the word at `offset` of a peer's block is at least `value`.
 
     Returns DONE, LOST or LATE; the context then names the culprit.
@@ -101,7 +101,7 @@ def wait(context, peer, offset, value):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _sleep(context, peer, offset, value, begun):  # type: ignore[no-untyped-def]
+def _sleep(context, peer, offset, value, begun):
     address = block_of(context, peer) + offset
     own = block_of(context, context_word(context, RANK))
     until = begun + context_word(context, DEADLINE_NS)
@@ -127,7 +127,7 @@ def _sleep(context, peer, offset, value, begun):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _doze(context, until):  # type: ignore[no-untyped-def]
+def _doze(context, until):
     """Sleep until something happens or `until` is near."""
     left_ms = (until - now_ns(context)) // 1_000_000 + 1
     polled = context_word(context, POLLED)
@@ -137,7 +137,7 @@ def _doze(context, until):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _lost(context):  # type: ignore[no-untyped-def]
+def _lost(context):
     """Return a peer whose socket has closed though it did not leave in good order, or -1."""
     polled = context_word(context, POLLED)
     for peer in range(context_word(context, SIZE)):
@@ -150,7 +150,7 @@ def _lost(context):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _blamed(context, peer):  # type: ignore[no-untyped-def]
+def _blamed(context, peer):
     """Return who keeps `peer` waiting: the first that does not itself wait for another.
 
     One that sleeps though what it waits for has come is stopped.
@@ -169,7 +169,7 @@ def _blamed(context, peer):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def wait_for_any(context, offsets, values, first):  # type: ignore[no-untyped-def]
+def wait_for_any(context, offsets, values, first):
     """Wait until the word at offsets[peer] of any peer's block is at least values[peer].
 
     Returns the peer, looked for from `first` on in turn; or minus LOST or LATE, where the context
@@ -207,18 +207,19 @@ def wait_for_any(context, offsets, values, first):  # type: ignore[no-untyped-de
 
 
 @njit(nogil=True, cache=True)
-def _first_ready(context, offsets, values, first, size):  # type: ignore[no-untyped-def]
+def _first_ready(context, offsets, values, first, size):
     for turn in range(size):
         peer = (first + turn) % size
-        if offsets[peer] >= 0 and load_acquire(
-            block_of(context, peer) + offsets[peer]
-        ) >= values[peer]:
+        if (
+            offsets[peer] >= 0
+            and load_acquire(block_of(context, peer) + offsets[peer]) >= values[peer]
+        ):
             return peer
     return -1
 
 
 @njit(nogil=True, cache=True)
-def barrier(context, number):  # type: ignore[no-untyped-def]
+def barrier(context, number):
     """Come to our barrier of that number and wait for all others."""
     post(context, BARRIER, number)
     for peer in range(context_word(context, SIZE)):

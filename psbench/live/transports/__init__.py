@@ -12,6 +12,8 @@ from psbench.live.transports.base import (
 )
 from psbench.live.transports.process_group import ProcessGroupEndpoint, ProcessGroupTransport
 
+SHARED_MEMORY = "shared_memory"
+
 
 def _shared_memory(host: str) -> Endpoint:
     from psbench.live.transports.shared_memory import SharedMemoryEndpoint  # imports numba
@@ -21,7 +23,7 @@ def _shared_memory(host: str) -> Endpoint:
 
 ENDPOINTS: dict[str, Callable[[str], Endpoint]] = {
     "gloo": ProcessGroupEndpoint,
-    "shared_memory": _shared_memory,
+    SHARED_MEMORY: _shared_memory,
 }
 """How each transport opens an endpoint on a host's interface."""
 
@@ -33,6 +35,7 @@ def resolve_transport(asked: str) -> str:
 
 __all__ = [
     "ENDPOINTS",
+    "SHARED_MEMORY",
     "Capabilities",
     "Channel",
     "Endpoint",

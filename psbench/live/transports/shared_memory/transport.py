@@ -14,7 +14,7 @@ class SharedMemoryTransport:
     """Vectors that peers read and write in place, words that they wait for."""
 
     name = "shared_memory"
-    capabilities = Capabilities(recv_any=True, native_all_reduce=False)
+    capabilities = Capabilities(recv_any=True, native_all_reduce=False, borrow=True)
 
     def __init__(self, world: World) -> None:
         self.world = world

@@ -118,7 +118,7 @@ class World:
         """Return the first words of what a peer says of the channel's present collective."""
         call = int(self._context[waiting.CALLS + 2 * channel]) % 2
         place = control.channel_at(channel) + control.HEADERS + control.LINE * call
-        return self.words(peer, place, number).tolist()
+        return [int(word) for word in self.words(peer, place, number)]
 
     def check(self, status: int, doing: str) -> None:
         """Raise what a compiled function ended with, unless it is well."""
