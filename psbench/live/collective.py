@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from psbench.live.counters import Counters
 from psbench.live.headers import Header, agree
-from psbench.live.transports import Channel, Transport
+from psbench.live.transports import SHARED_MEMORY, Channel, Transport
 from psbench.parts import even_parts
 from psbench.schedules import Round, Schedule
 
@@ -35,15 +36,32 @@ class OwnRound:
     receives: tuple[Piece, ...]
 
 
+class Collective(Protocol):
+    """One rank's part in a schedule, for vectors of one length."""
+
+    def run(self, vector: Tensor, header: Header, counters: Counters) -> None:
+        """Sum `vector`, 1-D, over all ranks in place.
+
+        `header` says what this call is and is held against every sender's. Raises Mismatch,
+        PeerLost, PeerTimeout; the vector's values are then undefined.
+        """
+
+
 def collective_for(
     transport: Transport, schedule: Schedule, *, numel: int, channel: int = 0
-) -> "Collective":
+) -> Collective:
     """Return this rank's part in `schedule`, for vectors of `numel` elements, over `transport`."""
+    if transport.name == SHARED_MEMORY:
+        from psbench.live.in_place import InPlaceCollective  # imports numba
+        from psbench.live.transports.shared_memory import SharedMemoryTransport
+
+        assert isinstance(transport, SharedMemoryTransport)
+        return InPlaceCollective(schedule, transport, numel=numel, channel=channel)
     own = transport.channel(channel)
-    return Collective(schedule, rank=transport.rank, numel=numel, channel=own)
+    return MessageCollective(schedule, rank=transport.rank, numel=numel, channel=own)
 
 
-class Collective:
+class MessageCollective:
     """One rank's rounds of a schedule, for vectors of `numel` elements, over a channel."""
 
     def __init__(self, schedule: Schedule, *, rank: int, numel: int, channel: Channel) -> None:
@@ -57,11 +75,6 @@ class Collective:
         self._scratch = torch.empty(max((scratch_needed(r) for r in self.rounds), default=0))
 
     def run(self, vector: Tensor, header: Header, counters: Counters) -> None:
-        """Sum `vector`, 1-D of `numel` elements, over all ranks in place.
-
-        `header` says what this call is and is held against every sender's. Raises Mismatch,
-        PeerLost, PeerTimeout; the vector's values are then undefined.
-        """
         assert vector.shape == (self.numel,)
         flat = vector.contiguous()
         agree(self._channel, header, send_to=self.send_to, receive_from=self.receive_from)

@@ -24,6 +24,13 @@ class Counters:
         self.messages_sent += len(sends)
         self.messages_received += len(receives)
 
+    def include(self, other: "Counters") -> None:
+        """Count what another has counted."""
+        self.bytes_sent += other.bytes_sent
+        self.bytes_received += other.bytes_received
+        self.messages_sent += other.messages_sent
+        self.messages_received += other.messages_received
+
     def since(self, before: "Counters") -> "Counters":
         """Return what was counted after the copy `before` was taken; unseen stays unseen."""
         if self.bytes_sent == UNSEEN:

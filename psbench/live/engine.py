@@ -8,12 +8,12 @@ from typing import Any, Self
 
 import ray
 
-from psbench.errors import Mismatch, PeerTimeout, PsbenchError, TrialTimeout
+from psbench.errors import Mismatch, PeerTimeout, PlacementError, PsbenchError, TrialTimeout
 from psbench.live.cluster import cluster
 from psbench.live.cores import share_out
 from psbench.live.job import DIVERGED, OK, Job, Report
 from psbench.live.placement import Layout, Member, Pool
-from psbench.live.transports import resolve_transport
+from psbench.live.transports import SHARED_MEMORY, resolve_transport
 from psbench.live.watch import gather, watch
 from psbench.live.world import form_world
 from psbench.results import NOT_PINNED, EngineOutput, EvalRow, TrialRow, TrialStatus, crowded
@@ -45,6 +45,10 @@ class LiveEngine:
 
     def __enter__(self) -> Self:
         check_tasks(self._cells)
+        if any(cell.transport == SHARED_MEMORY for cell in self._cells):
+            from psbench.live.machine import warm  # imports numba
+
+            warm()  # compiled once, before the actors need it
         with contextlib.ExitStack() as stack:
             self.cluster = stack.enter_context(cluster(self._largest.cpus))
             stack.callback(self._close_pool)
@@ -137,6 +141,7 @@ class Attempt:
         """Form the world, run the trial in it, evaluate, sum up."""
         cell = self._trial.cell
         self._members = self._pool().take(workers=cell.workers, servers=cell.servers)
+        self._check_one_host()
         self._cores = self._shares_of_cores()
         form_world(
             self._members,
@@ -161,6 +166,15 @@ class Attempt:
         timed_out = isinstance(error, PeerTimeout | TrialTimeout)
         row = self._row(status="timed_out" if timed_out else "failed")
         return TrialRow(**(row | {"error": " ".join(str(error).split())}))
+
+    def _check_one_host(self) -> None:
+        """Raise PlacementError where processes of several hosts are to share memory."""
+        hosts = {member.host.boot: member.host.name for member in self._members}
+        if self._transport == SHARED_MEMORY and len(hosts) > 1:
+            raise PlacementError(
+                f"transport shared_memory needs all processes on one host, and they are on "
+                f"{', '.join(sorted(hosts.values()))}; use gloo, or fewer workers"
+            )
 
     def _shares_of_cores(self) -> list[tuple[int, ...]]:
         cell = self._trial.cell

@@ -1,8 +1,8 @@
 """What a server has sent but may not yet have been received."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import torch
 from torch import Tensor
 
 from psbench.live.transports import Work
@@ -22,9 +22,10 @@ class Outbox:
     """Copies of the parameters, one a version, each kept unchanged until all receivers have it.
 
     So that no reply mixes two versions: the store goes on changing its parameters meanwhile. There
-    are never more copies than workers.
+    are never more copies than workers. `allocate` gives memory for one.
     """
 
+    allocate: Callable[[], Tensor]
     _copies: list[Copy] = field(default_factory=list)
     _under_way: dict[int, tuple[Copy, list[Work]]] = field(default_factory=dict)
 
@@ -35,7 +36,7 @@ class Outbox:
                 return known
         free = next((known for known in self._copies if not known.receivers), None)
         if free is None:
-            free = Copy(buffer=torch.empty_like(parameters), version=version)
+            free = Copy(buffer=self.allocate(), version=version)
             self._copies.append(free)
         free.buffer.copy_(parameters)
         free.version = version

@@ -9,6 +9,7 @@ from psbench.errors import Mismatch
 from psbench.live.collective import as_bytes
 from psbench.live.counters import Counters
 from psbench.live.headers import Header, dtype_code
+from psbench.live.inbox import Buffers, Inbox, Loans
 from psbench.live.job import DIVERGED, OK, Checkpoint, Job, Report
 from psbench.live.messages import (
     HEADERS,
@@ -23,7 +24,7 @@ from psbench.live.messages import (
 )
 from psbench.live.outbox import Outbox
 from psbench.live.served_trial import ServedTrial
-from psbench.live.transports import Transport, Work
+from psbench.live.transports import Transport
 from psbench.parameter_server import RULES, Apply, Decision, Push, Reply, Rule, ShardCore
 from psbench.spec import ParameterServer
 from psbench.strategies import shard_spans
@@ -34,8 +35,9 @@ class Server:
     """A server for one trial: `serve` runs it; `learner` and `checkpoints` can be looked at then.
 
     Memory: a learner (for its initial parameters, and to evaluate), the shard, one buffer a worker
-    for what it pushes (synchronous rules sum in rank order, whatever order pushes arrive in), at
-    most one copy a worker of what is sent to it, and one for each evaluation.
+    for what it pushes (synchronous rules sum in rank order, whatever order pushes arrive in) or,
+    where pushes are read in the workers' memory, one for their sum, at most one copy a worker of
+    what is sent to it, and one for each evaluation.
     """
 
     def __init__(self, job: Job, transport: Transport) -> None:
@@ -59,9 +61,13 @@ class Server:
         self._transport = transport
         self._headers = transport.channel(HEADERS)
         self._payloads = transport.channel(PAYLOADS)
-        self._inbox = {w: torch.empty_like(self.parameters) for w in range(cell.workers)}
-        self._arriving: dict[int, Work] = {}
-        self._outbox = Outbox()
+        self._inbox: Inbox = (
+            Loans(self._payloads, self.parameters)
+            if transport.capabilities.borrow
+            else Buffers(self._payloads, cell.workers, self.parameters)
+        )
+        shape = (len(self.parameters),)
+        self._outbox = Outbox(lambda: transport.allocate(*shape, dtype=self.parameters.dtype))
         self._taken_ns: dict[int, int] = {}
         self._staleness: dict[int, int] = {}
         self._update_ns = 0
@@ -123,8 +129,8 @@ class Server:
 
     def _take_in(self, worker: int, request: Request) -> list[Decision]:
         if len(self.parameters):
-            self._arriving.pop(worker).synchronize()
-            self._counters.add([], [(worker, self._inbox[worker])])
+            self._inbox.take(worker)
+            self._counters.add([], [(worker, self.parameters)])
         self._taken_ns[worker] = time.monotonic_ns()
         push = Push(worker=worker, seq=request.seq, pulled_version=request.pulled_version)
         return self._core.on_push(push)
@@ -134,16 +140,20 @@ class Server:
             self._answer(decision)
             return
         started = time.monotonic_ns()
-        self._store.apply([self._inbox[c.worker] for c in decision.contributions])
+        workers = [contribution.worker for contribution in decision.contributions]
+        if len(self.parameters):
+            self._store.apply(self._inbox.contributions(workers))
+            self._inbox.applied(workers)
         self._update_ns = time.monotonic_ns() - started
         self._applied += len(decision.contributions)
         self._staleness.update({c.worker: c.staleness for c in decision.contributions})
         loss = float(self.parameters[-1]) if self._carries_loss else None
-        self._trial.on_version(decision.version, [c.worker for c in decision.contributions], loss)
+        self._trial.on_version(decision.version, workers, loss)
 
     def _answer(self, reply: Reply) -> None:
         worker = reply.worker
-        self._post_receive(worker)
+        if len(self.parameters):
+            self._inbox.expect(worker)
         header = self._header(reply.seq)
         answer = Answer(
             generation=header.generation,
@@ -164,12 +174,6 @@ class Server:
             self._payloads.exchange(sends, []),
         ]
         self._outbox.sent(worker, copy, works)
-
-    def _post_receive(self, worker: int) -> None:
-        """Have a buffer ready for the worker's next push before it learns that it may send it."""
-        if worker not in self._arriving and len(self.parameters):
-            receives = [(worker, as_bytes(self._inbox[worker]))]
-            self._arriving[worker] = self._payloads.exchange([], receives)
 
     def _header(self, step: int) -> Header:
         return Header.describing(self.parameters, generation=self._generation, step=step)

@@ -10,7 +10,14 @@ from psbench.spec.compute import Compute
 from psbench.spec.messages import MISSING, conflict, wrong
 from psbench.spec.names import Engine, LrScaling, Reduce, Transport
 from psbench.spec.quantities import Duration
-from psbench.spec.strategy import Bare, ParameterServer, Strategy, strategy_label, sums_over_ranks
+from psbench.spec.strategy import (
+    Bare,
+    Native,
+    ParameterServer,
+    Strategy,
+    strategy_label,
+    sums_over_ranks,
+)
 from psbench.spec.structure import Frozen
 from psbench.spec.task import Optimizer, PayloadTask, Task
 from psbench.units import count
@@ -186,6 +193,13 @@ class Cell(Frozen):
         if steps and warmup >= steps:
             raise conflict(f"must be less than steps ({steps}), got {warmup}")
         return warmup
+
+    @field_validator("transport")
+    @classmethod
+    def _carries_the_strategy(cls, transport: Transport, info: ValidationInfo) -> Transport:
+        if transport == "shared_memory" and isinstance(info.data.get("strategy"), Native):
+            raise conflict("shared_memory has no all-reduce of its own for native; write gloo")
+        return transport
 
     @property
     def global_batch(self) -> int:

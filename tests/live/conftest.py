@@ -8,7 +8,7 @@ import torch
 
 from psbench.live.job import Job, StepLog
 from psbench.live.server import Server
-from psbench.live.transports import ENDPOINTS
+from psbench.live.transports import ENDPOINTS, resolve_transport
 from psbench.live.worker import Worker
 from psbench.spec import Trial
 
@@ -86,7 +86,7 @@ def run_trial(connect, everywhere):
     """
 
     def run(cell, seed=0, repeat=0, prepare=None):
-        transports = connect(cell.workers + cell.servers)
+        transports = connect(cell.workers + cell.servers, resolve_transport(cell.transport))
         job = Job(trial=Trial(cell=cell, repeat=repeat, seed=seed), generation=7, folder=".")
         logs = [StepLog() for _ in range(cell.workers)]
         nodes = [

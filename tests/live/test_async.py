@@ -23,9 +23,10 @@ def make_cell(strategy, workers, task=None, **fields):
     return spec.cells()[0]
 
 
+@pytest.mark.parametrize("transport", ["gloo", "shared_memory"])
 @pytest.mark.parametrize("workers", [1, 2, 3, 5])
-def test_every_push_is_applied_and_answered_once(workers, run_trial):
-    cell = make_cell("ps-async", workers)
+def test_every_push_is_applied_and_answered_once(workers, transport, run_trial):
+    cell = make_cell("ps-async", workers, transport=transport)
     outcome = run_trial(cell)
     *workers_reports, server = outcome.reports
     sent = sum(report.pushes_sent for report in workers_reports)
@@ -50,8 +51,9 @@ def test_staleness_adds_up_to_the_versions_each_worker_saw(workers, run_trial):
         assert sum(row.staleness + 1 for row in rows) == span
 
 
+@pytest.mark.parametrize("transport", ["gloo", "shared_memory"])
 @pytest.mark.parametrize("strategy", ["ps-sync", "ps-async"])
-def test_no_reply_mixes_two_versions(strategy, run_trial):
+def test_no_reply_mixes_two_versions(strategy, transport, run_trial):
     """Each push is one number throughout, so the server's vector is one number at each version."""
     workers, seen = 4, []
 
@@ -67,7 +69,8 @@ def test_no_reply_mixes_two_versions(strategy, run_trial):
 
             learner.compute = compute
 
-    run_trial(make_cell(strategy, workers, {"payload": "4 MB"}, steps=15), prepare=mark_pushes)
+    cell = make_cell(strategy, workers, {"payload": "4 MB"}, steps=15, transport=transport)
+    run_trial(cell, prepare=mark_pushes)
     assert len(seen) >= 14 * workers
     assert all(len(values) == 1 for values in seen)
     if strategy == "ps-sync":  # the sum over ranks of 1000 step + rank

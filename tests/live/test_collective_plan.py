@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from psbench.live.collective import (
-    Collective,
+    MessageCollective,
     OwnRound,
     Piece,
     as_bytes,
@@ -41,7 +41,7 @@ def a_round(*transfers):
 
 def planned(schedule, *, rank, numel):
     """Return a collective whose rounds are looked at, not run."""
-    return Collective(schedule, rank=rank, numel=numel, channel=None)
+    return MessageCollective(schedule, rank=rank, numel=numel, channel=None)
 
 
 def sent(peer, start, stop):

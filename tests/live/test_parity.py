@@ -21,7 +21,9 @@ WORLDS = [1, 2, 3, 5]
 STEPS = 30
 
 
-def make_cell(strategy, workers, dtype, *, steps=STEPS, batch=32, lr=0.1, momentum=0.9):
+def make_cell(
+    strategy, workers, dtype, *, steps=STEPS, batch=32, lr=0.1, momentum=0.9, transport="auto"
+):
     """A small model; 32 samples do not divide by 3 or 5."""
     spec = Spec(
         name="parity",
@@ -34,6 +36,7 @@ def make_cell(strategy, workers, dtype, *, steps=STEPS, batch=32, lr=0.1, moment
         steps=steps,
         strategy=strategy,
         workers=workers,
+        transport=transport,
     )
     return spec.cells()[0]
 
@@ -48,9 +51,13 @@ def last_of(cell, **seeds):
 
 
 @pytest.mark.parametrize("workers", WORLDS)
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_float64_equals_the_single_process_run(strategy, workers, run_trial):
-    cell = make_cell(strategy, workers, "float64")
+@pytest.mark.parametrize(
+    ("strategy", "transport"),
+    [(strategy, "gloo") for strategy in STRATEGIES]
+    + [(strategy, "shared_memory") for strategy in STRATEGIES if strategy != "native"],
+)
+def test_float64_equals_the_single_process_run(strategy, transport, workers, run_trial):
+    cell = make_cell(strategy, workers, "float64", transport=transport)
     outcome = run_trial(cell)
     expected = last_of(cell, seed=0, repeat=0)
     for rank in range(workers):

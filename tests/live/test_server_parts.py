@@ -34,7 +34,7 @@ class Server:
     """A server's use of its outbox; version v of the parameters is v throughout."""
 
     workers: int
-    outbox: Outbox = field(default_factory=Outbox)
+    outbox: Outbox = field(default_factory=lambda: Outbox(lambda: torch.empty(3)))
     parameters: torch.Tensor = field(default_factory=lambda: torch.zeros(3))
     version: int = 0
     under_way: dict = field(default_factory=dict)
@@ -107,7 +107,7 @@ def test_a_copy_is_kept_until_its_last_receiver_has_it():
 
 
 def test_a_copy_that_is_kept_for_evaluation_is_never_written_again():
-    outbox, parameters = Outbox(), torch.zeros(3)
+    outbox, parameters = Outbox(lambda: torch.empty(3)), torch.zeros(3)
     kept = outbox.keep(outbox.copy(parameters, 0))
     for version in range(1, 6):
         parameters.fill_(float(version))

@@ -12,7 +12,19 @@ from psbench.live.transports.base import (
 )
 from psbench.live.transports.process_group import ProcessGroupEndpoint, ProcessGroupTransport
 
-ENDPOINTS: dict[str, Callable[[str], Endpoint]] = {"gloo": ProcessGroupEndpoint}
+SHARED_MEMORY = "shared_memory"
+
+
+def _shared_memory(host: str) -> Endpoint:
+    from psbench.live.transports.shared_memory import SharedMemoryEndpoint  # imports numba
+
+    return SharedMemoryEndpoint(host)
+
+
+ENDPOINTS: dict[str, Callable[[str], Endpoint]] = {
+    "gloo": ProcessGroupEndpoint,
+    SHARED_MEMORY: _shared_memory,
+}
 """How each transport opens an endpoint on a host's interface."""
 
 
@@ -23,6 +35,7 @@ def resolve_transport(asked: str) -> str:
 
 __all__ = [
     "ENDPOINTS",
+    "SHARED_MEMORY",
     "Capabilities",
     "Channel",
     "Endpoint",

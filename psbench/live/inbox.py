@@ -1,0 +1,81 @@
+"""What workers have pushed to a server and it has not applied yet."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from psbench.live.transports import Channel, Work
+
+
+class Inbox(Protocol):
+    """At most one push of each worker. All its vectors are of one shape and dtype."""
+
+    def expect(self, worker: int) -> None:
+        """Be ready for a worker's next push, before it learns that it may send it."""
+
+    def take(self, worker: int) -> None:
+        """Wait until a worker's push is all there."""
+
+    def contributions(self, workers: Sequence[int]) -> list[Tensor]:
+        """Return the pushes of some workers, or their sum in that order; to be used up at once."""
+
+    def applied(self, workers: Sequence[int]) -> None:
+        """Take note that these pushes are no longer needed."""
+
+
+class Buffers:
+    """A buffer for each worker, into which its pushes are received."""
+
+    def __init__(self, channel: Channel, workers: int, like: Tensor) -> None:
+        self._channel = channel
+        self._buffers = {worker: torch.empty_like(like) for worker in range(workers)}
+        self._arriving: dict[int, Work] = {}
+
+    def expect(self, worker: int) -> None:
+        if worker not in self._arriving:
+            into = self._buffers[worker].view(torch.uint8)
+            self._arriving[worker] = self._channel.exchange([], [(worker, into)])
+
+    def take(self, worker: int) -> None:
+        self._arriving.pop(worker).synchronize()
+
+    def contributions(self, workers: Sequence[int]) -> list[Tensor]:
+        return [self._buffers[worker] for worker in workers]
+
+    def applied(self, workers: Sequence[int]) -> None:
+        return None
+
+
+class Loans:
+    """Pushes that stay where the workers have them, and are summed from there in one pass."""
+
+    def __init__(self, channel: Channel, like: Tensor) -> None:
+        from psbench.live.sums import sum_into  # imports numba
+
+        self._sum_into: Callable[[Tensor, Sequence[Tensor]], None] = sum_into
+        self._channel = channel
+        self._like = like
+        self._total: Tensor | None = None
+        self._lent: dict[int, Tensor] = {}
+
+    def expect(self, worker: int) -> None:
+        return None
+
+    def take(self, worker: int) -> None:
+        self._lent[worker] = self._channel.borrow(worker, self._like)
+
+    def contributions(self, workers: Sequence[int]) -> list[Tensor]:
+        parts = [self._lent[worker] for worker in workers]
+        if len(parts) == 1:
+            return parts
+        if self._total is None:
+            self._total = torch.empty_like(self._like)
+        self._sum_into(self._total, parts)
+        return [self._total]
+
+    def applied(self, workers: Sequence[int]) -> None:
+        for worker in workers:
+            del self._lent[worker]
+            self._channel.give_back(worker)

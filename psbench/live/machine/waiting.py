@@ -1,0 +1,229 @@
+"""How a process waits for words in its peers' memory, and how it wakes those that wait for its own.
+
+First it looks again and again, giving way to others; then it sleeps in poll(2), until a peer writes
+to its eventfd, a peer's socket closes, or its deadline is over.
+"""
+
+from numba import njit
+
+from psbench.live.machine.control import ANYONE, ASLEEP, ASLEEP_FOR, BARRIER, CHANNELS, LEFT
+from psbench.live.machine.intrinsics import (
+    clock_gettime,
+    fence,
+    load,
+    load_acquire,
+    poll,
+    read,
+    sched_yield,
+    store,
+    store_release,
+    write,
+)
+
+# a context is what a process keeps of its world: words at these positions
+RANK, SIZE, DEADLINE_NS, POLLED, BLOCKS, EVENTS, ROOM, CULPRIT, STOPPED_AT, CALLS = range(10)
+"""who we are; the longest wait; addresses of: struct pollfd of our eventfd and each peer's socket,
+the peers' control blocks, their eventfds, 16 bytes of room; results: whom an error is about, and
+where a table stopped; then, for each channel, its collectives so far and the steps of all of them
+"""
+CONTEXT_WORDS = CALLS + 2 * CHANNELS
+
+DONE, LOST, LATE, MISMATCH, HANDED_BACK = range(5)
+"""what a wait, or a table, ended with"""
+
+_LOOKS = 200
+_YIELDS = 20
+_YIELDING_NS = 2_000_000
+_MONOTONIC = 1
+_HANG_UP = 0x0008 | 0x0010 | 0x0020  # POLLERR, POLLHUP, POLLNVAL
+_NOBODY = 0xFFFFFFFF  # a struct pollfd of fd -1, which poll passes over
+_LONGEST_MS = 1000
+
+
+@njit(nogil=True, cache=True)
+def context_word(context, position):
+    return load(context + 8 * position)
+
+
+@njit(nogil=True, cache=True)
+def block_of(context, peer):
+    """Return the address of a peer's control block."""
+    return load(context_word(context, BLOCKS) + 8 * peer)
+
+
+@njit(nogil=True, cache=True)
+def now_ns(context):
+    room = context_word(context, ROOM)
+    clock_gettime(_MONOTONIC, room)
+    return load(room) * 1_000_000_000 + load(room + 8)
+
+
+@njit(nogil=True, cache=True)
+def post(context, offset, value):
+    """Set a word of our own block, and wake whoever sleeps for one of ours."""
+    rank = context_word(context, RANK)
+    store_release(block_of(context, rank) + offset, value)
+    wake(context)
+
+
+@njit(nogil=True, cache=True)
+def wake(context):
+    """Wake the peers that sleep for a word of ours."""
+    fence()  # they say that they sleep before they look a last time; we set the word before we ask
+    rank = context_word(context, RANK)
+    for peer in range(context_word(context, SIZE)):
+        asleep = load_acquire(block_of(context, peer) + ASLEEP)
+        if asleep != 0 and (asleep == rank + 1 or asleep == ANYONE):
+            room = context_word(context, ROOM)
+            store(room, 1)
+            write(load(context_word(context, EVENTS) + 8 * peer), room, 8)
+
+
+@njit(nogil=True, cache=True)
+def wait(context, peer, offset, value):
+    """Wait until the word at `offset` of a peer's block is at least `value`.
+
+    Returns DONE, LOST or LATE; the context then names the culprit.
+    """
+    address = block_of(context, peer) + offset
+    for _ in range(_LOOKS):
+        if load_acquire(address) >= value:
+            return DONE
+    begun = now_ns(context)
+    now = begun
+    while now - begun < _YIELDING_NS:
+        for _ in range(_YIELDS):
+            sched_yield()
+            if load_acquire(address) >= value:
+                return DONE
+        now = now_ns(context)
+    return _sleep(context, peer, offset, value, begun)
+
+
+@njit(nogil=True, cache=True)
+def _sleep(context, peer, offset, value, begun):
+    address = block_of(context, peer) + offset
+    own = block_of(context, context_word(context, RANK))
+    until = begun + context_word(context, DEADLINE_NS)
+    while True:
+        store(own + ASLEEP_FOR, offset)
+        store(own + ASLEEP_FOR + 8, value)
+        store_release(own + ASLEEP, peer + 1)
+        fence()
+        if load_acquire(address) < value:
+            _doze(context, until)
+        store_release(own + ASLEEP, 0)
+        lost = _lost(context)
+        if load_acquire(address) >= value:
+            return DONE
+        if load_acquire(block_of(context, peer) + LEFT) != 0:
+            lost = peer
+        if lost >= 0:
+            store(context + 8 * CULPRIT, lost)
+            return LOST
+        if now_ns(context) >= until:
+            store(context + 8 * CULPRIT, _blamed(context, peer))
+            return LATE
+
+
+@njit(nogil=True, cache=True)
+def _doze(context, until):
+    """Sleep until something happens or `until` is near."""
+    left_ms = (until - now_ns(context)) // 1_000_000 + 1
+    polled = context_word(context, POLLED)
+    poll(polled, context_word(context, SIZE) + 1, max(0, min(left_ms, _LONGEST_MS)))
+    if (load(polled) >> 48) & 1:  # POLLIN on our eventfd
+        read(load(polled) & _NOBODY, context_word(context, ROOM), 8)
+
+
+@njit(nogil=True, cache=True)
+def _lost(context):
+    """Return a peer whose socket has closed though it did not leave in good order, or -1."""
+    polled = context_word(context, POLLED)
+    for peer in range(context_word(context, SIZE)):
+        entry = polled + 8 * (peer + 1)
+        if (load(entry) >> 48) & _HANG_UP:
+            if load_acquire(block_of(context, peer) + LEFT) == 0:
+                return peer
+            store(entry, _NOBODY)
+    return -1
+
+
+@njit(nogil=True, cache=True)
+def _blamed(context, peer):
+    """Return who keeps `peer` waiting: the first that does not itself wait for another.
+
+    One that sleeps though what it waits for has come is stopped.
+    """
+    suspect = peer
+    for _ in range(context_word(context, SIZE)):
+        block = block_of(context, suspect)
+        asleep = load_acquire(block + ASLEEP)
+        if asleep <= 0:
+            return suspect
+        word = block_of(context, asleep - 1) + load_acquire(block + ASLEEP_FOR)
+        if load_acquire(word) >= load_acquire(block + ASLEEP_FOR + 8):
+            return suspect
+        suspect = asleep - 1
+    return peer
+
+
+@njit(nogil=True, cache=True)
+def wait_for_any(context, offsets, values, first):
+    """Wait until the word at offsets[peer] of any peer's block is at least values[peer].
+
+    Returns the peer, looked for from `first` on in turn; or minus LOST or LATE, where the context
+    names the culprit (of LATE: nobody, -1). Both are vectors of int64, one word a peer; a negative
+    offset is one that is not waited for.
+    """
+    begun = now_ns(context)
+    until = begun + context_word(context, DEADLINE_NS)
+    own = block_of(context, context_word(context, RANK))
+    size = context_word(context, SIZE)
+    yielding = begun + _YIELDING_NS
+    while True:
+        peer = _first_ready(context, offsets, values, first, size)
+        if peer >= 0:
+            return peer
+        now = now_ns(context)
+        if now < yielding:
+            sched_yield()
+            continue
+        store_release(own + ASLEEP, ANYONE)
+        fence()
+        peer = _first_ready(context, offsets, values, first, size)
+        if peer < 0:
+            _doze(context, until)
+        store_release(own + ASLEEP, 0)
+        lost = _lost(context)
+        peer = _first_ready(context, offsets, values, first, size)
+        if peer >= 0:
+            return peer
+        store(context + 8 * CULPRIT, lost)
+        if lost >= 0:
+            return -LOST
+        if now_ns(context) >= until:
+            return -LATE
+
+
+@njit(nogil=True, cache=True)
+def _first_ready(context, offsets, values, first, size):
+    for turn in range(size):
+        peer = (first + turn) % size
+        if (
+            offsets[peer] >= 0
+            and load_acquire(block_of(context, peer) + offsets[peer]) >= values[peer]
+        ):
+            return peer
+    return -1
+
+
+@njit(nogil=True, cache=True)
+def barrier(context, number):
+    """Come to our barrier of that number and wait for all others."""
+    post(context, BARRIER, number)
+    for peer in range(context_word(context, SIZE)):
+        status = wait(context, peer, BARRIER, number)
+        if status != DONE:
+            return status
+    return DONE

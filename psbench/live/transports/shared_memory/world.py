@@ -1,0 +1,145 @@
+"""The world as one of its processes sees it: everyone's memory, and how to wait for a word in it."""
+
+import contextlib
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from psbench.errors import PeerLost, PeerTimeout, TransportError
+from psbench.live.machine import control, waiting
+from psbench.live.transports.shared_memory.arena import Arena, Mapping
+
+_POLLIN = 1
+
+
+@dataclass(kw_only=True)
+class Peer:
+    """What a process knows of one of its world: the socket that joins them (None to itself), and
+    descriptors of the memory and the eventfd it passed on."""
+
+    socket: socket.socket | None
+    memory: int
+    nbytes: int
+    event: int
+
+    def close(self) -> None:
+        """Give the descriptors back."""
+        if self.socket is not None:
+            self.socket.close()
+        for fd in (self.memory, self.event):
+            with contextlib.suppress(OSError):
+                os.close(fd)
+
+
+class World:
+    """What `rank` shares with its peers. `names` are what users read of each process."""
+
+    def __init__(
+        self, peers: Sequence[Peer], *, rank: int, names: Sequence[str], deadline: float
+    ) -> None:
+        self.rank = rank
+        self.size = len(peers)
+        self.names = names
+        self.deadline = deadline
+        self._peers = list(peers)
+        self.memories = [Mapping(peer.memory, peer.nbytes) for peer in peers]
+        self.arena = Arena(self.memories[rank], control.control_size(self.size))
+        self._context = np.zeros(waiting.CONTEXT_WORDS, dtype=np.int64)
+        self._kept = self._fill_context()
+        self.context = self._context.ctypes.data
+        """the address that compiled functions take"""
+        self._barriers = 0
+        self._closed = False
+
+    def _fill_context(self) -> list[object]:
+        """Point the context at what it needs; returns that, to be kept."""
+        polled = np.zeros(self.size + 1, dtype=[("fd", "i4"), ("events", "i2"), ("revents", "i2")])
+        sockets = [-1 if peer.socket is None else peer.socket.fileno() for peer in self._peers]
+        polled["fd"] = [self._peers[self.rank].event, *sockets]
+        polled["events"] = [_POLLIN, *[0] * self.size]
+        blocks = np.array([memory.address for memory in self.memories], dtype=np.int64)
+        events = np.array([peer.event for peer in self._peers], dtype=np.int64)
+        room = np.zeros(2, dtype=np.int64)
+        for position, value in (
+            (waiting.RANK, self.rank),
+            (waiting.SIZE, self.size),
+            (waiting.DEADLINE_NS, int(self.deadline * 1e9)),
+            (waiting.POLLED, polled.ctypes.data),
+            (waiting.BLOCKS, blocks.ctypes.data),
+            (waiting.EVENTS, events.ctypes.data),
+            (waiting.ROOM, room.ctypes.data),
+        ):
+            self._context[position] = value
+        return [polled, blocks, events, room]
+
+    def words(self, rank: int, offset: int, number: int) -> np.ndarray:
+        """Return int64 words of a process's memory, as a view."""
+        return self.memories[rank].bytes[offset : offset + 8 * number].view(np.int64)
+
+    def barrier(self) -> None:
+        """Wait until all have come here."""
+        self.check_open()
+        self._barriers += 1
+        self.check(waiting.barrier(self.context, self._barriers), "waiting at a barrier")
+
+    def post(self, offset: int, value: int) -> None:
+        """Set a word of our own, and wake who waits for it."""
+        self.check_open()
+        waiting.post(self.context, offset, value)
+
+    def wait(self, peer: int, offset: int, value: int, doing: str) -> None:
+        """Wait until a peer's word is at least `value`. Raises PeerLost or PeerTimeout."""
+        self.check_open()
+        self.check(waiting.wait(self.context, peer, offset, value), doing)
+
+    def wait_for_any(self, offsets: np.ndarray, values: np.ndarray, first: int, doing: str) -> int:
+        """Return a peer, of those from `first` on the next, whose word at its offset (negative: not
+        waited for) is at least its value. Raises PeerLost or PeerTimeout."""
+        self.check_open()
+        found = int(waiting.wait_for_any(self.context, offsets, values, first))
+        if found < 0:
+            self.check(-found, doing)
+        return found
+
+    @property
+    def culprit(self) -> int:
+        """Whom the last compiled function that failed is about; -1 for nobody alone."""
+        return int(self._context[waiting.CULPRIT])
+
+    @property
+    def stopped_at(self) -> int:
+        """The instruction at which a plan was handed back."""
+        return int(self._context[waiting.STOPPED_AT])
+
+    def header(self, peer: int, channel: int, number: int) -> list[int]:
+        """Return the first words of what a peer says of the channel's present collective."""
+        call = int(self._context[waiting.CALLS + 2 * channel]) % 2
+        place = control.channel_at(channel) + control.HEADERS + control.LINE * call
+        return [int(word) for word in self.words(peer, place, number)]
+
+    def check(self, status: int, doing: str) -> None:
+        """Raise what a compiled function ended with, unless it is well."""
+        if status == waiting.DONE:
+            return
+        name = self.names[self.culprit] if self.culprit >= 0 else f"any of {', '.join(self.names)}"
+        if status == waiting.LOST:
+            raise PeerLost(f"{name} is gone ({doing})")
+        assert status == waiting.LATE
+        raise PeerTimeout(f"{name} did not come within {self.deadline:g} s ({doing})")
+
+    def check_open(self) -> None:
+        """Raise TransportError once closed."""
+        if self._closed:
+            raise TransportError("the transport is closed")
+
+    def close(self) -> None:
+        """Leave in good order. Memory goes with the last vector in it. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        self.words(self.rank, control.LEFT, 1)[0] = 1
+        for peer in self._peers:
+            peer.close()
