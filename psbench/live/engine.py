@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import ray
 
-from psbench.errors import Mismatch, PeerTimeout, PlacementError, PsbenchError, TrialTimeout
+from psbench.errors import Mismatch, PeerTimeout, PsbenchError, TrialTimeout
 from psbench.live.cluster import cluster
 from psbench.live.cores import share_out
 from psbench.live.job import DIVERGED, OK, Job, Report
@@ -141,7 +141,6 @@ class Attempt:
         """Form the world, run the trial in it, evaluate, sum up."""
         cell = self._trial.cell
         self._members = self._pool().take(workers=cell.workers, servers=cell.servers)
-        self._check_one_host()
         self._cores = self._shares_of_cores()
         form_world(
             self._members,
@@ -166,15 +165,6 @@ class Attempt:
         timed_out = isinstance(error, PeerTimeout | TrialTimeout)
         row = self._row(status="timed_out" if timed_out else "failed")
         return TrialRow(**(row | {"error": " ".join(str(error).split())}))
-
-    def _check_one_host(self) -> None:
-        """Raise PlacementError where processes of several hosts are to share memory."""
-        hosts = {member.host.boot: member.host.name for member in self._members}
-        if self._transport == SHARED_MEMORY and len(hosts) > 1:
-            raise PlacementError(
-                f"transport shared_memory needs all processes on one host, and they are on "
-                f"{', '.join(sorted(hosts.values()))}; use gloo, or fewer workers"
-            )
 
     def _shares_of_cores(self) -> list[tuple[int, ...]]:
         cell = self._trial.cell

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
+from psbench.errors import PlacementError
 from psbench.live.placement import Member
+from psbench.live.transports import SHARED_MEMORY
 from psbench.live.watch import gather
 
 PEER_SECONDS = 240.0
@@ -23,10 +25,12 @@ def form_world(
     """Have `members` leave the worlds they are in and join one, in their order.
 
     Each is held to its `cores`. `generation` is unlike that of any world before. Raises
-    TransportError, naming who failed or did not answer, and KeyboardInterrupt once `stop()` says
-    so.
+    PlacementError where they lie on hosts that the transport does not join, TransportError, naming
+    who failed or did not answer, and KeyboardInterrupt once `stop()` says so.
     """
     everyone = list(members)
+    if transport == SHARED_MEMORY:
+        _check_one_host(everyone)
     opened = [
         member.actor.open.remote(transport, loopback=loopback, cores=own)
         for member, own in zip(everyone, cores, strict=True)
@@ -45,3 +49,12 @@ def form_world(
         for rank, member in enumerate(everyone)
     ]
     gather(everyone, joined, seconds=2 * _CONNECT_SECONDS, stop=stop)
+
+
+def _check_one_host(members: Sequence[Member]) -> None:
+    hosts = {member.host.boot: member.host.name for member in members}
+    if len(hosts) > 1:
+        raise PlacementError(
+            f"transport shared_memory needs all processes on one host, and they are on "
+            f"{', '.join(sorted(hosts.values()))}; use gloo, or fewer workers"
+        )

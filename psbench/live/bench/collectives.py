@@ -39,9 +39,9 @@ def _call(
     else:
         schedule = ALGORITHMS[point.algorithm](transport.size)
         collective = collective_for(transport, schedule, numel=len(vector))
+        header = Header.describing(vector, generation=job.generation, step=0)
 
         def carry_out(number: int) -> None:
-            header = Header.describing(vector, generation=job.generation, step=number)
             collective.run(vector, header, counters)
 
     return Call(

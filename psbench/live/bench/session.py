@@ -12,6 +12,7 @@ from psbench.live.bench.plan import BenchPlan, Point
 from psbench.live.cluster import cluster
 from psbench.live.cores import one_in_turn
 from psbench.live.placement import Layout, Member, Pool
+from psbench.live.transports import SHARED_MEMORY
 from psbench.live.watch import gather, watch
 from psbench.live.world import form_world
 from psbench.results import BenchRow, CopyLimit
@@ -34,6 +35,10 @@ class BenchSession:
 
     def __enter__(self) -> Self:
         size = self._plan.processes
+        if SHARED_MEMORY in self._plan.transports:
+            from psbench.live.machine import warm  # imports numba
+
+            warm()  # compiled once, before the actors need it
         with contextlib.ExitStack() as stack:
             self._cluster = stack.enter_context(cluster(size))
             self._pool = Pool(Layout(cpus_each=1, strategy="PACK"), size)
