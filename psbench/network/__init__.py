@@ -1,6 +1,22 @@
-"""What a cluster is like, where a spec and not the machine says so: hosts, and computing times."""
+"""What a cluster is like: hosts and computing times as a spec says, and links as they are."""
 
 from psbench.network.compute_time import ComputeTime, Slowness
+from psbench.network.fit import LinkFit, Observation, fit_link, one_way, reduction, train
 from psbench.network.hosts import logical_hosts
+from psbench.network.link import Link
+from psbench.network.measured import Network, Timing
 
-__all__ = ["ComputeTime", "Slowness", "logical_hosts"]
+__all__ = [
+    "ComputeTime",
+    "Link",
+    "LinkFit",
+    "Network",
+    "Observation",
+    "Slowness",
+    "Timing",
+    "fit_link",
+    "logical_hosts",
+    "one_way",
+    "reduction",
+    "train",
+]

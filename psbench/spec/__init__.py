@@ -21,6 +21,15 @@ from psbench.spec.names import (
     TRANSPORTS,
     Reduce,
 )
+from psbench.spec.network import (
+    NETWORK_VERSION,
+    CollectiveTime,
+    LinkTimes,
+    NetworkFile,
+    network_of,
+    read_network,
+    write_network,
+)
 from psbench.spec.spec import Spec
 from psbench.spec.strategy import (
     SHORTHANDS,
@@ -41,6 +50,7 @@ __all__ = [
     "DTYPES",
     "ENGINES",
     "MODELS",
+    "NETWORK_VERSION",
     "OPTIMIZERS",
     "SHORTHANDS",
     "STRATEGIES",
@@ -51,9 +61,12 @@ __all__ = [
     "Batch",
     "Cell",
     "Cluster",
+    "CollectiveTime",
     "Compute",
+    "LinkTimes",
     "ModelTask",
     "Native",
+    "NetworkFile",
     "NoSync",
     "Optimizer",
     "ParameterServer",
@@ -68,8 +81,11 @@ __all__ = [
     "Trial",
     "cell_fields",
     "cell_id",
+    "network_of",
+    "read_network",
     "spec_schema",
     "strategy_label",
     "sums_over_ranks",
     "varying_fields",
+    "write_network",
 ]

@@ -22,7 +22,7 @@ def read_spec(
     Raises SpecError for what is not readable; whether it is a valid spec is not checked here.
     """
     name = fspath(path)
-    document, marks = parse_yaml(_read(name), lambda line: f"{name}:{line}")
+    document, marks = parse_yaml(read_text(name), lambda line: f"{name}:{line}")
     if document is None:
         raise SpecError(f"{name}:1: empty; a spec is a map of fields, such as `name: quickstart`")
     if not isinstance(document, dict):
@@ -41,7 +41,8 @@ def locate(marks: Marks, path: FieldPath) -> str:
     return marks[path]
 
 
-def _read(name: str) -> str:
+def read_text(name: str) -> str:
+    """Return the text of the file `name`; SpecError, naming it, where that cannot be."""
     try:
         with Path(name).open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
@@ -52,7 +53,7 @@ def _read(name: str) -> str:
     except (OSError, ValueError) as error:
         raise SpecError(f"{name}: cannot be read ({error})") from None
     if len(data) > MAX_FILE_BYTES:
-        raise SpecError(f"{name}: more than {MAX_FILE_BYTES} bytes; not a spec")
+        raise SpecError(f"{name}: more than {MAX_FILE_BYTES} bytes; not a file of ours")
     try:
         return data.decode()
     except UnicodeDecodeError as error:

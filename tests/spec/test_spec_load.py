@@ -84,7 +84,7 @@ def test_mistakes_name_file_and_line(write, old, new, expected):
         ("- a\n", "x.yaml:1: expected a map of fields, got a list of 1"),
         ("ring\n", "x.yaml:1: expected a map of fields, got 'ring'"),
         (b"name: x\nb: \xff\n", "x.yaml:2: not UTF-8 text; save the file as UTF-8"),
-        (b"#" * 2**20 + b"\n", "x.yaml: more than 1048576 bytes; not a spec"),
+        (b"#" * 2**20 + b"\n", "x.yaml: more than 1048576 bytes; not a file of ours"),
     ],
 )
 def test_files_that_are_no_spec(write, content, expected):
