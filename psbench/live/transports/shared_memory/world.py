@@ -1,4 +1,4 @@
-"""The world as one of its processes sees it: everyone's memory, and how to wait for a word in it."""
+"""The world as one of its processes sees it: everyone's memory, how to wait for words in it."""
 
 import contextlib
 import os
