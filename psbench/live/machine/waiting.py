@@ -200,8 +200,8 @@ def wait_for_any(context, offsets, values, first):
     """Wait until the word at offsets[peer] of any peer's block is at least values[peer].
 
     Returns the peer, looked for from `first` on in turn; or minus what it ended with, where the
-    context names the culprit (of LATE: nobody, -1). Both are vectors of int64, one word a peer; a negative
-    offset is one that is not waited for.
+    context names the culprit (of LATE: nobody, -1). Both are vectors of int64, one word a peer; a
+    negative offset is one that is not waited for.
     """
     begun = now_ns(context)
     until = begun + context_word(context, DEADLINE_NS)
