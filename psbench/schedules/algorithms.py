@@ -70,8 +70,9 @@ def given_options(name: str, options: dict[str, int | None]) -> dict[str, int]:
     given = {option: value for option, value in options.items() if value is not None}
     for option in given:
         if option not in OPTIONS.get(_known(name), ()):
-            takers = ", ".join(taker for taker, taken in OPTIONS.items() if option in taken)
-            raise SpecError(f"{name} takes no {option}" + (f"; {takers} do" if takers else ""))
+            takers = [taker for taker, taken in OPTIONS.items() if option in taken]
+            verb = "does" if len(takers) == 1 else "do"
+            raise SpecError(f"{name} takes no {option}; {', '.join(takers)} {verb}")
     return given
 
 

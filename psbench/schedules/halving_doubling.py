@@ -85,10 +85,10 @@ def cost(
         sum over k = 1 .. lg p' of 2 (alpha + m_k beta) + m_k gamma
         + 2 (alpha + n beta) + n gamma    where p is no power of two
 
-    Exact for p = 2^k and any number of chunks: the last window is the largest after each halving.
-    When p' divides c the sum is 2 lg p' alpha + 2 (p' - 1)/p' n beta + (p' - 1)/p' n gamma. For
-    other p it is an upper bound: the ranks that stand for folded ones begin late and so receive
-    without waiting.
+    When p' divides c the sum is 2 lg p' alpha + 2 (p' - 1)/p' n beta + (p' - 1)/p' n gamma. Exact
+    for any number of ranks and chunks: place 0 of the core, which begins late where ranks fold,
+    reaches the last place by an exchange in each round, which is given the largest window after
+    each halving; and the way back is the same.
     """
     size = core_size(world)
     if num_chunks is None:

@@ -48,7 +48,7 @@ def _rounds(num_chunks: int, hosts: Hosts) -> Iterator[Round]:
     sizes, leaders = hosts.sizes[:, np.newaxis], hosts.leaders[:, np.newaxis]
     place = rail % sizes  # of each rail's rank in each host: shape (hosts, rails)
     first, size, start, stop = np.broadcast_arrays(
-        leaders, sizes, bounds[:-1 : hosts.count], bounds[hosts.count :: hosts.count]
+        leaders, sizes, bounds[: -1 : hosts.count], bounds[hosts.count :: hosts.count]
     )
     parts = {
         "first": first.ravel(),
@@ -78,7 +78,7 @@ def cost(
     inside_overhead: float | None = None,
     inside_byte_time: float | None = None,
 ) -> float:
-    """Return at most the seconds of an all-reduce of `nbytes` by rails, all ranks entering together.
+    """Return at most the seconds of an all-reduce of `nbytes` by rails, all ranks entering at once.
 
     `latency`, `overhead` and `byte_time` are those between hosts, where the ranks of a host share
     one NIC and overhead is each rank's own; the `inside_` ones are those between ranks of one host;
@@ -100,16 +100,18 @@ def cost(
     chunk = nbytes / num_chunks
     rails = -(-hosts.size // hosts.last)  # of one rank, in the last host
     part = -(-num_chunks // hosts.size) * chunk
-    segment = -(-num_chunks // (hosts.size * hosts.count)) * chunk
+    segments = np.diff(even_parts(num_chunks, hosts.size * hosts.count))
+    through_port = rails * int(segments.max()) * chunk  # of a rank, in a round of the rings
+    through_nic = int(segments.reshape(hosts.size, hosts.count).sum(axis=0).max()) * chunk
     messages = max(hosts.size - 1 if hosts.count > 1 else 0, rails * (hosts.last - 1))
     inside = {
         "latency": latency if inside_latency is None else inside_latency,
         "overhead": overhead if inside_overhead is None else inside_overhead,
         "byte_time": byte_time if inside_byte_time is None else inside_byte_time,
     }
-    hop = latency + 2 * rails * overhead + hosts.size * segment * byte_time
+    hop = latency + 2 * rails * overhead + through_nic * byte_time
     return (
         spokes_cost(messages, part, reduce_time=reduce_time, **inside)
-        + (hosts.count - 1) * (2 * hop + rails * segment * reduce_time)
+        + (hosts.count - 1) * (2 * hop + through_port * reduce_time)
         + spokes_cost(messages, part, reduce_time=0.0, **inside)
     )

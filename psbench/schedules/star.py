@@ -30,7 +30,7 @@ def star(world: int, num_chunks: int | None = None, *, roots: int = 1) -> Schedu
     its own in this order. It sends, and receives, world - 1 times its part and, as any rank, the
     parts of the other roots. Raises ScheduleError unless there are 1 to `world` roots.
     """
-    if not 1 <= roots <= max(world, 1):
+    if world >= 1 and not 1 <= roots <= world:
         raise ScheduleError(f"a star of {world} ranks has 1 to {world} roots, not {roots}")
     if num_chunks is None:
         num_chunks = roots
