@@ -18,7 +18,7 @@ def all_reduce(
 ) -> Strategy:
     """Sum by one of our own schedules.
 
-    `ranks_per_host` is where ranks are, None: all on one host; most algorithms do the same anywhere.
+    `ranks_per_host` says where ranks are (None: all on one host); most algorithms do not care.
     """
     hosts = ranks_per_host if "ranks_per_host" in OPTIONS.get(algorithm, ()) else None
     schedule = schedule_for(algorithm, world, chunks, roots=roots, ranks_per_host=hosts)

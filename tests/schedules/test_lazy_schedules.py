@@ -8,7 +8,6 @@ import pytest
 from psbench.errors import ScheduleError, SpecError
 from psbench.schedules import ALGORITHMS, COSTS, OPTIONS, Schedule, ring, schedule_for, tree
 
-
 HIERARCHICAL = ("hierarchical_leaders", "hierarchical_rails")
 
 
