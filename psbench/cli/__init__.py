@@ -27,6 +27,7 @@ COMMANDS = {
     "expand": ("psbench.cli.expand:command", "Show the cells of a spec, running nothing."),
     "schema": ("psbench.cli.schema:command", "Print the JSON Schema of a spec."),
     "schedule": ("psbench.cli.schedule:command", "Show what an all-reduce algorithm sends."),
+    "bench": ("psbench.cli.bench:command", "Time all-reduces and rounds through a server."),
     "completion": ("psbench.cli.completion:command", "Print the completion script of a shell."),
 }
 

@@ -1,38 +1,14 @@
 """`psbench run`: run a spec, then show what came of it."""
 
-import contextlib
 import json
-import os
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from psbench.cli.options import optional_spec_argument, overrides_option
+from psbench.cli.streams import stdout_on_stderr
 
 TRIAL_FAILED = 4
-
-
-@contextlib.contextmanager
-def _stdout_on_stderr() -> Iterator[None]:
-    """Have whatever is written to stdout meanwhile, by Ray or a user's model, appear on stderr."""
-    sys.stdout.flush()
-    with open(os.devnull, "w", encoding="utf-8") as nowhere:
-        try:
-            kept = os.dup(1)
-        except OSError:  # closed by whoever started us
-            kept = os.dup(nowhere.fileno())
-        try:
-            os.dup2(2, 1)
-        except OSError:
-            os.dup2(nowhere.fileno(), 1)
-    try:
-        yield
-    finally:
-        sys.stdout.flush()
-        os.dup2(kept, 1)
-        os.close(kept)
 
 
 @click.command("run")
@@ -78,7 +54,7 @@ def command(
     warning = relative_out_warning(out or resume)
     if warning:
         click.echo(f"psbench: warning: {warning}", err=True)
-    with _stdout_on_stderr():
+    with stdout_on_stderr():
         folder = run(spec, out=out, resume=resume)
     results = load(folder)
     if as_json:

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 from psbench.driver.engines import ENGINES, Engine
@@ -20,6 +21,7 @@ from psbench.results import (
     RunStatus,
     TrialRow,
     build_manifest,
+    copy_limit,
     environment,
     has_manifest,
 )
@@ -137,7 +139,7 @@ def _begin(spec: Spec, folder: RunFolder, engine: Engine, report: Reporter) -> N
                 spec_document=spec.document(),
                 axes=list(varying_fields(cells)),
                 cells=[describe_cell(cell, labels[cell_id(cell)]) for cell in cells],
-                environment=where,
+                environment=where | {"copy_limit": asdict(copy_limit())},
                 warnings=warnings,
             )
         )

@@ -14,6 +14,9 @@ import ray
 import torch
 
 from psbench.live.bare import BareWorker
+from psbench.live.bench.calls import BenchJob
+from psbench.live.bench.collectives import bench_collectives
+from psbench.live.bench.push_pull import bench_push_pull
 from psbench.live.code import Code, this_code
 from psbench.live.cores import hold_to
 from psbench.live.host import Host, this_host
@@ -22,7 +25,7 @@ from psbench.live.memory import peak_memory_bytes, reset_peak_memory
 from psbench.live.server import Server
 from psbench.live.transports import ENDPOINTS, Endpoint, Transport
 from psbench.live.worker import Worker
-from psbench.results import StepRow
+from psbench.results import CopyLimit, copy_limit
 from psbench.spec import Bare
 
 
@@ -45,7 +48,7 @@ class Node:
         self._address: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
         self._endpoint: Endpoint | None = None
         self._transport: Transport | None = None
-        self._log = StepLog()
+        self._log: StepLog[Any] = StepLog()
         self._node: Worker | Server | BareWorker | None = None
         self._host = this_host()
 
@@ -107,8 +110,8 @@ class Node:
         """Answer, which says that the process lives."""
 
     @ray.method(concurrency_group="control")
-    def drain(self) -> list[StepRow]:
-        """Return the steps finished since the last call."""
+    def drain(self) -> list[Any]:
+        """Return the steps, or points of a benchmark, finished since the last call."""
         return self._log.drain()
 
     def train(self, job: Job) -> Report:
@@ -124,6 +127,17 @@ class Node:
         """Run one trial as a parameter server."""
         self._node = Server(job, self._prepare(job))
         return self._measured(self._node, self._node.serve())
+
+    def copy_limit(self) -> CopyLimit:
+        """Measure how fast memory is copied here."""
+        return copy_limit(self._host.cores)
+
+    def bench(self, job: BenchJob) -> None:
+        """Carry out the points of a benchmark, which are logged as they are finished."""
+        assert self._transport is not None, "connect comes before a benchmark"
+        torch.set_num_threads(1)
+        bench = bench_push_pull if job.served else bench_collectives
+        bench(job, self._transport, self._log)
 
     def _measured(self, node: Worker | Server | BareWorker, report: Report) -> Report:
         return replace(report, peak_memory_bytes=peak_memory_bytes(), digest=node.learner.digest)

@@ -1,6 +1,7 @@
 """Which cores a process may run on."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -20,6 +21,19 @@ def share_out(hosts: Sequence[Host], *, cores_each: int) -> list[tuple[int, ...]
             for position, number in enumerate(own):
                 start = position * cores_each
                 shares[number] = cores[start : start + cores_each]
+    return shares
+
+
+def one_in_turn(hosts: Sequence[Host]) -> list[tuple[int, ...]]:
+    """Return one core for each process, in turn, also where a machine has more of them than cores.
+
+    Timings then compare from run to run: the scheduler moves nobody.
+    """
+    placed: Counter[str] = Counter()
+    shares: list[tuple[int, ...]] = []
+    for host in hosts:
+        shares.append((host.cores[placed[host.boot] % len(host.cores)],))
+        placed[host.boot] += 1
     return shares
 
 

@@ -8,22 +8,19 @@ from typing import Any, Self
 
 import ray
 
-from psbench.errors import Mismatch, PeerTimeout, PlacementError, PsbenchError, TrialTimeout
+from psbench.errors import Mismatch, PeerTimeout, PsbenchError, TrialTimeout
 from psbench.live.cluster import cluster
 from psbench.live.cores import share_out
 from psbench.live.job import DIVERGED, OK, Job, Report
 from psbench.live.placement import Layout, Member, Pool
 from psbench.live.transports import SHARED_MEMORY, resolve_transport
 from psbench.live.watch import gather, watch
+from psbench.live.world import form_world
 from psbench.results import NOT_PINNED, EngineOutput, EvalRow, TrialRow, TrialStatus, crowded
 from psbench.spec import Cell, Trial
 from psbench.training import check_tasks, working_folder
 
-_CONNECT_SECONDS = 60.0
 _EVALUATE_SECONDS = 300.0
-PEER_SECONDS = 240.0
-"""The longest any process waits for a message. A backstop: the engine itself notices a process that
-died within seconds, and one that is stopped within half a minute; see `watch`."""
 
 
 class LiveEngine:
@@ -144,9 +141,15 @@ class Attempt:
         """Form the world, run the trial in it, evaluate, sum up."""
         cell = self._trial.cell
         self._members = self._pool().take(workers=cell.workers, servers=cell.servers)
-        self._check_one_host()
         self._cores = self._shares_of_cores()
-        self._connect(generation, stop)
+        form_world(
+            self._members,
+            transport=self._transport,
+            loopback=self._loopback,
+            cores=self._cores,
+            generation=generation,
+            stop=stop,
+        )
         job = Job(trial=self._trial, generation=generation, folder=working_folder())
         workers, servers = self._members[: cell.workers], self._members[cell.workers :]
         calls = [member.actor.train.remote(job) for member in workers]
@@ -163,42 +166,12 @@ class Attempt:
         row = self._row(status="timed_out" if timed_out else "failed")
         return TrialRow(**(row | {"error": " ".join(str(error).split())}))
 
-    def _check_one_host(self) -> None:
-        """Raise PlacementError where processes of several hosts are to share memory."""
-        hosts = {member.host.boot: member.host.name for member in self._members}
-        if self._transport == SHARED_MEMORY and len(hosts) > 1:
-            raise PlacementError(
-                f"transport shared_memory needs all processes on one host, and they are on "
-                f"{', '.join(sorted(hosts.values()))}; use gloo, or fewer workers"
-            )
-
     def _shares_of_cores(self) -> list[tuple[int, ...]]:
         cell = self._trial.cell
         if not cell.pin:
             return [() for _ in self._members]
         hosts = [member.host for member in self._members]
         return share_out(hosts, cores_each=cell.cpus_per_process)
-
-    def _connect(self, generation: int, stop: Callable[[], bool]) -> None:
-        members = self._members
-        names = [member.name for member in members]
-        opened = [
-            member.actor.open.remote(self._transport, loopback=self._loopback, cores=cores)
-            for member, cores in zip(members, self._cores, strict=True)
-        ]
-        addresses = gather(members, opened, seconds=_CONNECT_SECONDS, stop=stop)
-        joined = [
-            member.actor.connect.remote(
-                addresses,
-                names=names,
-                rank=rank,
-                generation=generation,
-                join_seconds=_CONNECT_SECONDS,
-                deadline=PEER_SECONDS,
-            )
-            for rank, member in enumerate(members)
-        ]
-        gather(members, joined, seconds=2 * _CONNECT_SECONDS, stop=stop)
 
     def _check_samples(self, reports: list[Report]) -> None:
         """Raise Mismatch where processes read different data, as hosts of unlike software may."""

@@ -2,12 +2,13 @@
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from torch import Tensor
 
 from psbench.live.counters import Counters
 from psbench.network import ComputeTime, Slowness
-from psbench.results import StepRow, TrialStatus
+from psbench.results import TrialStatus
 from psbench.spec import AllReduce, Trial
 from psbench.strategies import STRATEGIES, Strategy
 
@@ -84,16 +85,19 @@ class Report:
     """of the samples this process trained on or evaluates with"""
 
 
+Row = TypeVar("Row")
+
+
 @dataclass(frozen=True)
-class StepLog:
-    """Finished steps on their way to the driver: one thread appends, another drains."""
+class StepLog(Generic[Row]):
+    """What is finished, on its way to the driver: one thread appends, another drains."""
 
-    rows: deque[StepRow] = field(default_factory=deque)
+    rows: deque[Row] = field(default_factory=deque)
 
-    def append(self, row: StepRow) -> None:
+    def append(self, row: Row) -> None:
         """Add the row of a finished step."""
         self.rows.append(row)
 
-    def drain(self) -> list[StepRow]:
+    def drain(self) -> list[Row]:
         """Take out what is there."""
         return [self.rows.popleft() for _ in range(len(self.rows))]

@@ -10,7 +10,6 @@ from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskErro
 
 from psbench.errors import PeerLost, PeerTimeout, PsbenchError, TrialError, TrialTimeout
 from psbench.live.placement import Member
-from psbench.results import StepRow
 from psbench.units import count
 
 _DRAIN_SECONDS = 1.0
@@ -49,9 +48,10 @@ def gather(members: list[Member], calls: list[Any], *, seconds: float, stop: Sto
 
 def watch(
     members: list[Member], calls: list[Any], stop: Stop, *, seconds: float | None = None
-) -> Iterator[list[StepRow]]:
+) -> Iterator[list[Any]]:
     """Yield finished steps once a second until all `calls`, one a member, have ended well.
 
+    Whatever a member's `drain` gives counts as finished; its `step` says how far the member is.
     Raises the error of the process that is at fault: one that died before one that complains of
     it. Raises TrialTimeout where they take longer than `seconds`, and KeyboardInterrupt once
     `stop()` says so. In all cases the steps that can still be had are yielded before.
@@ -88,7 +88,7 @@ class Drains:
         self.progress = {member.name: (-1, now) for member in members if member.is_rank}
         """the last step that each rank finished, and when that was seen"""
 
-    def take(self) -> Iterator[list[StepRow]]:
+    def take(self) -> Iterator[list[Any]]:
         """Ask all that owe no answer, wait up to a second, and yield what came."""
         for member in self._members:
             if member.name not in self._calls:
@@ -115,7 +115,7 @@ class Drains:
         name, (step, _) = min(self.progress.items(), key=lambda item: item[1][0])
         return f"{name} had done {count(step + 1, 'step')}"
 
-    def _seen(self, name: str, rows: list[StepRow]) -> list[StepRow]:
+    def _seen(self, name: str, rows: list[Any]) -> list[Any]:
         if rows:
             self.progress[name] = (rows[-1].step, time.monotonic())
         return rows

@@ -18,7 +18,7 @@ _ENDS: dict[End, TrialStatus] = {End.FINISHED: OK, End.DIVERGED: DIVERGED}
 class Worker:
     """A rank for one trial: `train` runs it, then `learner` and `checkpoints` can be looked at."""
 
-    def __init__(self, job: Job, transport: Transport, log: StepLog) -> None:
+    def __init__(self, job: Job, transport: Transport, log: StepLog[StepRow]) -> None:
         trial = job.trial
         self.cell = trial.cell
         self.learner: Learner = build_learner(

@@ -5,7 +5,9 @@ evaluations, events), `steps/*.arrow` (one stream of step rows a trial) and, onc
 `status.json`.
 """
 
+from psbench.results.bench_row import BenchRow
 from psbench.results.caveats import NOT_PINNED, crowded, few_repeats
+from psbench.results.copy_limit import CopyLimit, copy_limit
 from psbench.results.environment import environment
 from psbench.results.journal import Journal, read_journal
 from psbench.results.manifest import SCHEMA_VERSION, build_manifest, has_manifest, read_manifest
@@ -24,6 +26,8 @@ from psbench.results.store import RunFolder, RunStatus, find_runs, read_status
 __all__ = [
     "NOT_PINNED",
     "SCHEMA_VERSION",
+    "BenchRow",
+    "CopyLimit",
     "EngineOutput",
     "EvalRow",
     "EventRow",
@@ -37,6 +41,7 @@ __all__ = [
     "TrialStatus",
     "TrialSteps",
     "build_manifest",
+    "copy_limit",
     "crowded",
     "environment",
     "few_repeats",

@@ -40,7 +40,8 @@ def build_manifest(
     dotted paths that vary. Each of `cells`, in the spec's order, holds id, label, strategy (its
     label), workers, servers, global_batch, task (its label), transport, engine, steps, warmup,
     target (such as {"accuracy": 0.95}, or None) and fields (the whole cell as JSON).
-    `environment` comes from `environment()`. `warnings` are what was known before the first trial,
+    `environment` comes from `environment()`, with "copy_limit", the fields of a CopyLimit, where it
+    was measured. `warnings` are what was known before the first trial,
     one line each.
     """
     return {

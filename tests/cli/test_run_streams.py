@@ -6,9 +6,9 @@ import sys
 CODE = """
 import os, psbench.cli
 psbench.cli._prepare_streams()
-from psbench.cli.run import _stdout_on_stderr
+from psbench.cli.streams import stdout_on_stderr
 print("before")
-with _stdout_on_stderr():
+with stdout_on_stderr():
     os.write(1, b"by a library in C\\n")
     print("by a model in Python")
 print("after")

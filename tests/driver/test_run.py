@@ -102,7 +102,9 @@ def test_a_failed_trial_is_a_row_and_an_interruption_keeps_it(number, command, t
     assert stderr.splitlines()[-1] == "psbench: interrupted"
     folder = only(tmp_path, "results/small/*")
     assert json.loads((folder / "status.json").read_text())["status"] == "interrupted"
-    assert json.loads((folder / "manifest.json").read_text())["spec"]["steps"] == 1_000_000
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["spec"]["steps"] == 1_000_000
+    assert manifest["environment"]["copy_limit"]["one"] > 1e8
     results = psbench.load(folder)
     assert results.trials["status"].tolist() == ["failed"]
     assert results.trials["error"][0].endswith("died")

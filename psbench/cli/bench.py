@@ -1,0 +1,109 @@
+"""`psbench bench`: time all-reduces, and rounds through a parameter server."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from psbench.cli.streams import stdout_on_stderr
+from psbench.units import parse_bytes
+
+if TYPE_CHECKING:
+    from psbench.results import BenchRow
+
+WRONG = 1
+
+
+def _list_of(read: Callable[[str], Any]) -> Callable[..., tuple[Any, ...] | None]:
+    """Return the callback of an option that takes values with commas between them."""
+
+    def split(_: click.Context, __: click.Parameter, text: str | None) -> tuple[Any, ...] | None:
+        if text is None:
+            return None
+        try:
+            return tuple(dict.fromkeys(read(part.strip()) for part in text.split(",")))
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+
+    return split
+
+
+def _workers(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError(f"{text!r} is no number of workers; write it as in 2,4,8")
+    return int(text)
+
+
+def _size(text: str) -> int:
+    return int(text) if text.isdecimal() else parse_bytes(text)
+
+
+@click.command("bench")
+@click.option(
+    "--algorithms", metavar="A,B", callback=_list_of(str), help="Default: all, and native."
+)
+@click.option("--transports", metavar="T,U", callback=_list_of(str), help="Default: all.")
+@click.option("--workers", metavar="N,M", callback=_list_of(_workers), help="Default: 2,4.")
+@click.option(
+    "--sizes",
+    metavar="S,T",
+    callback=_list_of(_size),
+    help="Such as 1024,64KiB,100MB. Default: 1 KiB to 16 MiB, each 4 times the last.",
+)
+@click.option("--dtype", default="float32", show_default=True, help="Of the elements summed.")
+@click.option("--calls", default=20, show_default=True, help="A point; fewer from 16 MiB up.")
+@click.option("--pin/--no-pin", default=True, help="Hold process r to core r mod cores. Default.")
+@click.option("as_json", "--json", is_flag=True, help="Print one JSON object a point on stdout.")
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Draw time against size into this file (.png, .svg, .pdf).",
+)
+def command(as_json: bool, plot: Path | None, **options: Any) -> None:
+    """Time all-reduces of vectors: each algorithm, size, transport and number of workers.
+
+    \b
+    Example:
+        psbench bench --algorithms ring,tree,native --workers 2,4 --sizes 64KiB,4MiB
+
+    Beside the algorithms of `psbench schedule`, `native` is the transport's own all-reduce and
+    `push_pull` a round in which all workers push to one parameter server and pull the sum. Ray runs
+    embedded in this process, unless RAY_ADDRESS names a cluster to join. Exit code 1 says that a
+    sum was wrong.
+    """
+    from psbench.analysis.bench_table import wrong_lines
+    from psbench.driver.bench import bench
+    from psbench.live.bench.plan import BenchPlan
+
+    given = {name: value for name, value in options.items() if value is not None}
+    plan = BenchPlan(**given)
+    rows: list[BenchRow] = []
+    try:
+        with stdout_on_stderr():
+            for row in bench(plan, lambda text: click.echo(f"psbench: {text}", err=True)):
+                rows.append(row)
+    finally:  # what was measured before it ended early, too
+        _show(rows, as_json)
+    if plot is not None:
+        from psbench.analysis.bench_plot import save_bench_plot
+
+        save_bench_plot(rows, plot)
+    for line in wrong_lines(rows):
+        click.secho(line, fg="red", bold=True, err=True)
+    if any(row.wrong for row in rows):
+        click.get_current_context().exit(WRONG)
+
+
+def _show(rows: "list[BenchRow]", as_json: bool) -> None:
+    if as_json:
+        for row in rows:
+            click.echo(json.dumps(asdict(row)))
+        return
+    from rich.console import Console
+
+    from psbench.analysis.bench_table import print_bench
+
+    print_bench(rows, Console(markup=False, highlight=False))

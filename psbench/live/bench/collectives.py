@@ -1,0 +1,51 @@
+"""A rank's calls of all-reduces, ours and the transport's own."""
+
+from torch import Tensor
+
+from psbench.live.bench.calls import BenchJob, Call, PointTimes, time_calls
+from psbench.live.bench.integers import DTYPES, KnownSums
+from psbench.live.bench.plan import NATIVE, Point
+from psbench.live.collective import collective_for
+from psbench.live.counters import Counters
+from psbench.live.headers import Header
+from psbench.live.job import StepLog
+from psbench.live.transports import Transport
+from psbench.schedules import ALGORITHMS
+
+
+def bench_collectives(job: BenchJob, transport: Transport, log: StepLog[PointTimes]) -> None:
+    """Carry out all points as a rank, in their order, and log what each took."""
+    dtype = DTYPES[job.dtype]
+    longest = max(point.nbytes for point in job.points) // dtype.itemsize
+    sums = KnownSums(longest, dtype=job.dtype, world=transport.size)
+    memory = transport.allocate(longest, dtype=dtype)
+    for number, point in enumerate(job.points):
+        seconds, wrong = None, 0
+        if point.algorithm != NATIVE or transport.capabilities.native_all_reduce:
+            vector = memory[: point.nbytes // dtype.itemsize]
+            call = _call(job, point, transport, vector, sums)
+            seconds, wrong = time_calls(call, point.calls, transport.barrier)
+        log.append(PointTimes(step=number, rank=transport.rank, seconds=seconds, wrong=wrong))
+
+
+def _call(
+    job: BenchJob, point: Point, transport: Transport, vector: Tensor, sums: KnownSums
+) -> Call:
+    counters = Counters()
+    if point.algorithm == NATIVE:
+
+        def carry_out(number: int) -> None:
+            transport.native_all_reduce(vector, transport.size)
+    else:
+        schedule = ALGORITHMS[point.algorithm](transport.size)
+        collective = collective_for(transport, schedule, numel=len(vector))
+        header = Header.describing(vector, generation=job.generation, step=0)
+
+        def carry_out(number: int) -> None:
+            collective.run(vector, header, counters)
+
+    return Call(
+        prepare=lambda number: sums.fill(vector, rank=transport.rank, call=number),
+        carry_out=carry_out,
+        count_wrong=lambda number: sums.count_wrong(vector, call=number),
+    )

@@ -1,0 +1,69 @@
+"""Vectors whose sum over ranks is known exactly, whatever the order in which it is formed."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from psbench.errors import SpecError
+
+DTYPES: dict[str, torch.dtype] = {
+    "float32": torch.float32,
+    "float64": torch.float64,
+    "float16": torch.float16,
+    "bfloat16": torch.bfloat16,
+    "int32": torch.int32,
+    "int64": torch.int64,
+}
+_LARGEST = 2**20
+"""More would tell no more."""
+
+
+class KnownSums:
+    """What each rank contributes to a call, `factor * base + offset`, and what all sum to.
+
+    `base` is a vector of `numel` random integers, of which a shorter vector takes the first;
+    `factor` and `offset` are random integers of the (call, rank). All are so small that every
+    partial sum over `world` ranks is exact in `dtype`. No contribution is 0: one that is lost or
+    counted twice shows, and so does one from another place or call. All ranks make the same numbers
+    from the same seed.
+
+    Raises SpecError where `dtype` has too few digits for so many ranks.
+    """
+
+    def __init__(self, numel: int, *, dtype: str, world: int, seed: int = 0) -> None:
+        self._most = _most(DTYPES[dtype], world, dtype)
+        self._world = world
+        self._seed = seed
+        generator = torch.Generator().manual_seed(seed)
+        integers = torch.randint(1, self._most + 1, (numel,), generator=generator)
+        self._base = integers.to(DTYPES[dtype])
+
+    def fill(self, vector: Tensor, *, rank: int, call: int) -> None:
+        """Set `vector`, 1-D, to what `rank` contributes to a call."""
+        factors, offsets = self._numbers(call)
+        torch.mul(self._base[: len(vector)], factors[rank], out=vector)
+        vector.add_(offsets[rank])
+
+    def count_wrong(self, vector: Tensor, *, call: int) -> int:
+        """Return how many elements of `vector` are not the exact sum over all ranks."""
+        factors, offsets = self._numbers(call)
+        expected = self._base[: len(vector)] * sum(factors)
+        expected += sum(offsets)
+        return int((vector != expected).sum())
+
+    def _numbers(self, call: int) -> tuple[list[int], list[int]]:
+        generator = torch.Generator().manual_seed(self._seed * 1_000_003 + call + 1)
+        draws = torch.randint(1, self._most + 1, (2, self._world), generator=generator)
+        factors, offsets = draws.tolist()
+        return factors, offsets
+
+
+def _most(dtype: torch.dtype, world: int, name: str) -> int:
+    """Return m such that world * (m * m + m) is exact."""
+    largest = 2 / torch.finfo(dtype).eps if dtype.is_floating_point else torch.iinfo(dtype).max
+    each = int(min(largest, _LARGEST * world)) // world
+    most = (math.isqrt(1 + 4 * each) - 1) // 2
+    if most < 1:
+        raise SpecError(f"--dtype {name} cannot hold the exact sum of {world} ranks; use float32")
+    return most

@@ -1,0 +1,93 @@
+"""What `psbench bench` is to measure, checked before anything starts."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from psbench.errors import SpecError
+from psbench.live.bench.integers import DTYPES
+from psbench.live.transports import ENDPOINTS
+from psbench.schedules import ALGORITHMS
+from psbench.spec import DTYPES as TRAINED
+
+NATIVE, PUSH_PULL = "native", "push_pull"
+"""Beside the names of our schedules: the transport's own all-reduce, where it has one, and a round
+in which all workers push to one server and pull the sum."""
+
+_FEWER_FROM = 16 * 2**20  # bytes
+_FEWEST = 5
+_MOST_WORKERS = 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """An algorithm at one size: `calls` timed calls on a vector of `nbytes`."""
+
+    algorithm: str
+    nbytes: int
+    calls: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchPlan:
+    """All points: every algorithm at every size, over every transport, for every world.
+
+    Raises SpecError, naming the option, for what is not known or not possible.
+    """
+
+    algorithms: tuple[str, ...] = (*ALGORITHMS, NATIVE)
+    transports: tuple[str, ...] = tuple(ENDPOINTS)
+    workers: tuple[int, ...] = (2, 4)
+    sizes: tuple[int, ...] = tuple(1024 * 4**power for power in range(8))
+    """bytes; each is rounded down to whole elements"""
+    dtype: str = "float32"
+    calls: int = 20
+    pin: bool = True
+
+    def __post_init__(self) -> None:
+        _check_names("--algorithms", self.algorithms, (*ALGORITHMS, NATIVE, PUSH_PULL))
+        _check_names("--transports", self.transports, ENDPOINTS)
+        _check_names("--dtype", (self.dtype,), DTYPES)
+        for workers in self.workers:
+            if not 1 <= workers <= _MOST_WORKERS:
+                raise SpecError(f"--workers {workers}: from 1 to {_MOST_WORKERS} are possible")
+        if self.calls < 1:
+            raise SpecError(f"--calls {self.calls}: at least 1 call is needed")
+        if PUSH_PULL in self.algorithms and self.dtype not in TRAINED:
+            raise SpecError(f"--dtype {self.dtype}: push_pull knows {', '.join(TRAINED)}")
+
+    @property
+    def processes(self) -> int:
+        """Those of the largest world."""
+        return max(self.workers) + (PUSH_PULL in self.algorithms)
+
+    def worlds(self) -> Iterator[tuple[tuple[Point, ...], bool]]:
+        """Yield what is measured in one world each, small sizes first, and whether by a server."""
+        collectives = [name for name in self.algorithms if name != PUSH_PULL]
+        if collectives:
+            yield self._points(collectives), False
+        if PUSH_PULL in self.algorithms:
+            for point in self._points([PUSH_PULL]):
+                yield (point,), True
+
+    def _points(self, algorithms: Iterable[str]) -> tuple[Point, ...]:
+        item = DTYPES[self.dtype].itemsize
+        names = list(algorithms)
+        return tuple(
+            Point(algorithm=name, nbytes=size - size % item, calls=self._calls_of(size))
+            for size in sorted(self.sizes)
+            for name in names
+        )
+
+    def _calls_of(self, nbytes: int) -> int:
+        few = max(_FEWEST, self.calls // 4)
+        return min(self.calls, few) if nbytes >= _FEWER_FROM else self.calls
+
+
+def _check_names(option: str, names: Iterable[str], known: Iterable[str]) -> None:
+    known = list(known)
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise SpecError(f"{option}: unknown {name!r}; known: {', '.join(known)}{hint}")

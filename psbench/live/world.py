@@ -1,0 +1,60 @@
+"""Forming a world: every process opens an endpoint, and all connect to all."""
+
+from collections.abc import Callable, Sequence
+
+from psbench.errors import PlacementError
+from psbench.live.placement import Member
+from psbench.live.transports import SHARED_MEMORY
+from psbench.live.watch import gather
+
+PEER_SECONDS = 240.0
+"""The longest any process waits for a message. A backstop: the engine itself notices a process that
+died within seconds, and one that is stopped within half a minute; see `watch`."""
+_CONNECT_SECONDS = 60.0
+
+
+def form_world(
+    members: Sequence[Member],
+    *,
+    transport: str,
+    loopback: bool,
+    cores: Sequence[tuple[int, ...]],
+    generation: int,
+    stop: Callable[[], bool],
+) -> None:
+    """Have `members` leave the worlds they are in and join one, in their order.
+
+    Each is held to its `cores`. `generation` is unlike that of any world before. Raises
+    PlacementError where they lie on hosts that the transport does not join, TransportError, naming
+    who failed or did not answer, and KeyboardInterrupt once `stop()` says so.
+    """
+    everyone = list(members)
+    if transport == SHARED_MEMORY:
+        _check_one_host(everyone)
+    opened = [
+        member.actor.open.remote(transport, loopback=loopback, cores=own)
+        for member, own in zip(everyone, cores, strict=True)
+    ]
+    addresses = gather(everyone, opened, seconds=_CONNECT_SECONDS, stop=stop)
+    names = [member.name for member in everyone]
+    joined = [
+        member.actor.connect.remote(
+            addresses,
+            names=names,
+            rank=rank,
+            generation=generation,
+            join_seconds=_CONNECT_SECONDS,
+            deadline=PEER_SECONDS,
+        )
+        for rank, member in enumerate(everyone)
+    ]
+    gather(everyone, joined, seconds=2 * _CONNECT_SECONDS, stop=stop)
+
+
+def _check_one_host(members: Sequence[Member]) -> None:
+    hosts = {member.host.boot: member.host.name for member in members}
+    if len(hosts) > 1:
+        raise PlacementError(
+            f"transport shared_memory needs all processes on one host, and they are on "
+            f"{', '.join(sorted(hosts.values()))}; use gloo, or fewer workers"
+        )

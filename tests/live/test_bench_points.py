@@ -1,0 +1,154 @@
+"""The points of a benchmark, carried out by threads over real transports."""
+
+import itertools
+import threading
+
+import pytest
+import torch
+
+from psbench.errors import SpecError
+from psbench.live.bench import push_pull
+from psbench.live.bench.calls import WARM_UP, BenchJob, Call, time_calls
+from psbench.live.bench.collectives import bench_collectives
+from psbench.live.bench.plan import NATIVE, PUSH_PULL, BenchPlan, Point
+from psbench.live.bench.push_pull import bench_push_pull, workers_barrier
+from psbench.live.cores import one_in_turn
+from psbench.live.host import Host
+from psbench.live.job import StepLog
+from psbench.live.transports import ENDPOINTS
+from psbench.schedules import ALGORITHMS
+
+CALLS = 3
+
+
+def job_of(points, workers, served=False, dtype="float32"):
+    return BenchJob(points=points, served=served, dtype=dtype, workers=workers, generation=5)
+
+
+def carry_out(transports, everywhere, job):
+    """All ranks' PointTimes, by rank."""
+    logs = [StepLog() for _ in transports]
+    bench = bench_push_pull if job.served else bench_collectives
+    everywhere(transports, lambda transport: bench(job, transport, logs[transport.rank]))
+    return [log.drain() for log in logs]
+
+
+@pytest.mark.parametrize("transport", ENDPOINTS)
+def test_all_algorithms_at_all_sizes_sum_right(connect, everywhere, transport):
+    plan = BenchPlan(sizes=(0, 4, 1000, 70_002), calls=CALLS)
+    ((points, served),) = plan.worlds()
+    transports = connect(3, transport)
+    native = transports[0].capabilities.native_all_reduce
+    logged = carry_out(transports, everywhere, job_of(points, 3, served))
+    for rank, times in enumerate(logged):
+        assert [one.rank for one in times] == [rank] * len(points)
+        assert [one.step for one in times] == list(range(len(points)))
+        for point, one in zip(points, times, strict=True):
+            assert one.wrong == 0
+            if point.algorithm == NATIVE and not native:
+                assert one.seconds is None
+            else:
+                assert len(one.seconds) == CALLS
+                assert min(one.seconds) > 0
+
+
+@pytest.mark.parametrize("nbytes", [0, 4, 70_000])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_rounds_through_a_server_sum_right(connect, everywhere, workers, nbytes):
+    point = Point(algorithm=PUSH_PULL, nbytes=nbytes, calls=CALLS)
+    transports = connect(workers + 1)
+    logged = carry_out(transports, everywhere, job_of((point,), workers, served=True))
+    assert logged[workers] == []
+    for (one,) in logged[:workers]:
+        assert one.wrong == 0
+        assert len(one.seconds) == CALLS
+
+
+def test_a_wrong_sum_is_counted_on_every_rank_and_call(connect, everywhere, monkeypatch):
+    def one_that_forgets(transport, schedule, **options):
+        return type("Forgets", (), {"run": lambda *_: None})()
+
+    monkeypatch.setattr("psbench.live.bench.collectives.collective_for", one_that_forgets)
+    points = (Point(algorithm="ring", nbytes=400, calls=CALLS),)
+    for (one,) in carry_out(connect(2), everywhere, job_of(points, 2)):
+        assert one.wrong == (WARM_UP + CALLS) * 100
+
+
+def test_a_call_is_timed_between_its_barrier_and_its_check():
+    told = []
+    call = Call(
+        prepare=lambda number: told.append(("prepare", number)),
+        carry_out=lambda number: told.append(("call", number)),
+        count_wrong=lambda number: told.append(("check", number)) or 2,
+    )
+    seconds, wrong = time_calls(call, 1, lambda: told.append("barrier"))
+    assert len(seconds) == 1
+    assert wrong == 2 * (WARM_UP + 1)
+    each = [[("prepare", n), "barrier", ("call", n), ("check", n)] for n in range(WARM_UP + 1)]
+    assert told == list(itertools.chain(*each))
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 5])
+def test_nobody_leaves_a_barrier_before_all_have_come(connect, everywhere, workers):
+    come, lock, seen = set(), threading.Lock(), []
+
+    def go(transport):
+        if transport.rank == workers:
+            return  # a server, which takes no part
+        with lock:
+            come.add(transport.rank)
+        workers_barrier(transport, workers)
+        seen.append(len(come))
+
+    everywhere(connect(workers + 1), go)
+    assert seen == [workers] * workers
+    assert push_pull._BARRIERS not in (push_pull.HEADERS, push_pull.PAYLOADS)
+
+
+def test_a_plan_has_every_algorithm_at_every_size_and_fewer_calls_of_large_ones():
+    plan = BenchPlan(algorithms=("tree", PUSH_PULL, "ring"), sizes=(16 * 2**20, 1023), calls=24)
+    (collectives, served), *rounds = plan.worlds()
+    assert not served
+    assert collectives == tuple(
+        Point(algorithm=name, nbytes=nbytes, calls=calls)
+        for nbytes, calls in ((1020, 24), (16 * 2**20, 6))
+        for name in ("tree", "ring")
+    )
+    assert [(point.nbytes, served) for (point,), served in rounds] == [
+        (1020, True),
+        (16 * 2**20, True),
+    ]
+    assert plan.processes == 5
+    assert BenchPlan().algorithms == (*ALGORITHMS, NATIVE)
+    assert BenchPlan(sizes=(2**30,), calls=3).worlds().__next__()[0][0].calls == 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"algorithms": ("rign",)}, "--algorithms: unknown 'rign'; .*did you mean 'ring'"),
+        ({"transports": ("glo",)}, "--transports: unknown 'glo'; .*did you mean 'gloo'"),
+        ({"dtype": "float31"}, "--dtype: unknown 'float31'"),
+        ({"dtype": "int32", "algorithms": ("push_pull",)}, "push_pull knows float32, float64"),
+        ({"workers": (2, 0)}, "--workers 0: from 1"),
+        ({"calls": 0}, "--calls 0: at least 1"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(wrong, message):
+    with pytest.raises(SpecError, match=message):
+        BenchPlan(**wrong)
+
+
+def test_a_core_is_taken_in_turn_where_there_are_more_processes():
+    def on(boot, cores):
+        return Host(name=boot, pid=1, started="1", boot=boot, pid_space="1", cores=cores)
+
+    hosts = [on("a", (0, 2)), on("b", (5,)), on("a", (0, 2)), on("a", (0, 2)), on("b", (5,))]
+    assert one_in_turn(hosts) == [(0,), (5,), (2,), (0,), (5,)]
+
+
+def test_views_of_one_vector_are_summed_in_half_precision_too(connect, everywhere):
+    points = (Point(algorithm="ring", nbytes=200, calls=1),)
+    for (one,) in carry_out(connect(3), everywhere, job_of(points, 3, dtype="bfloat16")):
+        assert one.wrong == 0
+    assert torch.bfloat16.itemsize == 2
