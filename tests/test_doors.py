@@ -8,6 +8,7 @@ import pytest
 from psbench import parameter_server, schedules, spec, strategies
 from psbench.driver import engines
 from psbench.live import transports
+from psbench.spec.strategy import NEEDS_HOSTS
 from psbench.training import optimizers, tasks
 
 
@@ -27,6 +28,14 @@ from psbench.training import optimizers, tasks
 )
 def test_what_a_spec_may_name_is_what_its_room_knows(names, known):
     assert sorted(names) == sorted(known)
+
+
+def test_a_spec_asks_for_hosts_and_roots_where_an_algorithm_takes_them():
+    takes = {option: set() for options in schedules.OPTIONS.values() for option in options}
+    for name, options in schedules.OPTIONS.items():
+        for option in options:
+            takes[option].add(name)
+    assert takes == {"roots": {"star"}, "ranks_per_host": set(NEEDS_HOSTS)}
 
 
 @pytest.mark.parametrize("consistency", spec.CONSISTENCIES)

@@ -66,12 +66,14 @@ class MessageCollective:
 
     def __init__(self, schedule: Schedule, *, rank: int, numel: int, channel: Channel) -> None:
         offsets = even_parts(numel, schedule.num_chunks).tolist()
-        rounds = (own_round(round_, offsets, rank) for round_ in schedule.rounds)
-        self.rounds = [own for own in rounds if own.sends or own.receives]
+        rounds = list(schedule.rounds)
+        planned = (own_round(round_, offsets, rank) for round_ in rounds)
+        self.rounds = [own for own in planned if own.sends or own.receives]
         self.numel = numel
         self._channel = channel
-        self.send_to = sorted({p.peer for own in self.rounds for p in own.sends})
-        self.receive_from = sorted({p.peer for own in self.rounds for p in own.receives})
+        # of the schedule, not of what is left of it: one who has nothing to send says so
+        self.send_to = sorted({int(dst) for r in rounds for dst in r.dst[r.src == rank]})
+        self.receive_from = sorted({int(src) for r in rounds for src in r.src[r.dst == rank]})
         self._scratch = torch.empty(max((scratch_needed(r) for r in self.rounds), default=0))
 
     def run(self, vector: Tensor, header: Header, counters: Counters) -> None:

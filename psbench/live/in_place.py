@@ -7,7 +7,6 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from psbench.errors import Mismatch
 from psbench.live.counters import Counters
 from psbench.live.headers import Header, dtype_code
 from psbench.live.lowering import Lowered, Move, lower
@@ -118,7 +117,7 @@ class InPlaceCollective:
         while status == waiting.HANDED_BACK:
             after = self._sum_by_torch(self._world.stopped_at)
             status = loop.run(self._world.context, self._address, after)
-        if status == waiting.MISMATCH:
+        if status == waiting.DISAGREES:
             self._complain(self._world.culprit)
         self._world.check(status, "in a collective")
 
@@ -147,9 +146,10 @@ class InPlaceCollective:
         """Raise Mismatch for a peer that says something else of this collective than we do."""
         ours = self._plan[loop.HEADER : loop.HEADER + control.AGREED].tolist()
         theirs = self._world.header(peer, self._channel, control.AGREED)
+        self._world.give_up(waiting.MISMATCH, peer)
         name = self._world.names[peer]
         Header.of(theirs[: control.TABLE]).check(Header.of(ours[: control.TABLE]), name)
-        raise Mismatch(f"{name} runs another schedule; give all ranks the same")
+        self._world.disagree(peer, "runs another schedule; give all ranks the same")
 
 
 def code_of(lowered: Lowered, rank: int, bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

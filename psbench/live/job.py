@@ -9,7 +9,7 @@ from torch import Tensor
 from psbench.live.counters import Counters
 from psbench.network import ComputeTime, Slowness
 from psbench.results import TrialStatus
-from psbench.spec import Trial
+from psbench.spec import AllReduce, Trial
 from psbench.strategies import STRATEGIES, Strategy
 
 OK: TrialStatus = "ok"
@@ -32,6 +32,8 @@ class Job:
         options |= {"accumulate": cell.accumulate, "reduce": cell.reduce}
         if cell.servers:
             options["servers"] = cell.servers
+        if isinstance(cell.strategy, AllReduce):
+            options["ranks_per_host"] = cell.ranks_per_host
         return STRATEGIES[cell.strategy.kind](world=cell.workers, numel=numel, **options)
 
     def compute_time(self) -> ComputeTime | None:

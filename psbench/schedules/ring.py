@@ -23,7 +23,7 @@ from functools import partial
 import numpy as np
 
 from psbench.parts import even_parts
-from psbench.schedules.schedule import LazyRounds, Round, Schedule, uniform_round
+from psbench.schedules.schedule import IntArray, LazyRounds, Round, Schedule, uniform_round
 
 
 def ring(world: int, num_chunks: int | None = None) -> Schedule:
@@ -40,20 +40,26 @@ def ring(world: int, num_chunks: int | None = None) -> Schedule:
 
 
 def _rounds(world: int, num_chunks: int) -> Iterator[Round]:
-    bounds = even_parts(num_chunks, world)
-    rank = np.arange(world, dtype=np.int64)
-    successor = (rank + 1) % world
+    ranks = np.arange(world, dtype=np.int64)
+    return ring_rounds(ranks[:, np.newaxis], even_parts(num_chunks, world))
+
+
+def ring_rounds(ranks: IntArray, bounds: IntArray) -> Iterator[Round]:
+    """Yield the rounds of rings side by side, each of which sums segments of its own.
+
+    `ranks` has shape (length, rings): ring j is ranks[:, j]. `bounds` cuts the chunks into length x
+    rings segments, ring after ring.
+    """
+    length, rings = ranks.shape
+    place = np.arange(length, dtype=np.int64)[:, np.newaxis]
+    offset = np.arange(rings, dtype=np.int64) * length
+    src, dst = ranks.ravel(), np.roll(ranks, -1, axis=0).ravel()
     for reduce in (True, False):
-        first = rank - 1 if reduce else rank
-        for hop in range(world - 1):
-            segment = (first - hop) % world
-            yield uniform_round(
-                src=rank,
-                dst=successor,
-                start=bounds[segment],
-                stop=bounds[segment + 1],
-                reduce=reduce,
-            )
+        first = place - 1 if reduce else place
+        for hop in range(length - 1):
+            segment = (offset + (first - hop) % length).ravel()
+            start, stop = bounds[segment], bounds[segment + 1]
+            yield uniform_round(src=src, dst=dst, start=start, stop=stop, reduce=reduce)
 
 
 def cost(

@@ -39,15 +39,15 @@ def tree(world: int, num_chunks: int | None = None) -> Schedule:
 def _rounds(world: int, num_chunks: int) -> Iterator[Round]:
     if world == 1:
         return
-    height = _height(world)
+    levels = height(world)
     child = np.arange(1, world, dtype=np.int64)
     parent = (child - 1) // 2
     # frexp gives the exact position of the highest bit, which log2 may round.
     depth = np.frexp(child + 1)[1].astype(np.int64) - 1
-    for step in range(height + num_chunks - 1):
+    for step in range(levels + num_chunks - 1):
         # Children ascend, so that a parent adds its left child before its right one.
-        yield _chunk_round(child, parent, step - (height - depth), num_chunks, reduce=True)
-    for step in range(height + num_chunks - 1):
+        yield _chunk_round(child, parent, step - (levels - depth), num_chunks, reduce=True)
+    for step in range(levels + num_chunks - 1):
         yield _chunk_round(parent, child, step - (depth - 1), num_chunks, reduce=False)
 
 
@@ -60,7 +60,8 @@ def _chunk_round(
     return uniform_round(src=src, dst=dst, start=chunk, stop=stop, reduce=reduce)
 
 
-def _height(world: int) -> int:
+def height(world: int) -> int:
+    """Return the edges between the root and the farthest leaf."""
     return world.bit_length() - 1
 
 
@@ -97,10 +98,10 @@ def cost(
         num_chunks = DEFAULT_CHUNKS
     if world == 1:
         return 0.0
-    height = _height(world)
+    levels = height(world)
     port = overhead + nbytes * byte_time / num_chunks
     reduction = nbytes * reduce_time / num_chunks
     busier = max(port, reduction)
-    reduce = height * (latency + overhead + port + reduction + busier)
-    broadcast = height * (latency + overhead + 2 * port)
+    reduce = levels * (latency + overhead + port + reduction + busier)
+    broadcast = levels * (latency + overhead + 2 * port)
     return reduce + broadcast + 2 * (num_chunks - 1) * (busier + port)

@@ -11,6 +11,8 @@ from psbench.spec.messages import MISSING, conflict, wrong
 from psbench.spec.names import Engine, LrScaling, Reduce, Transport
 from psbench.spec.quantities import Duration
 from psbench.spec.strategy import (
+    NEEDS_HOSTS,
+    AllReduce,
     Bare,
     Native,
     ParameterServer,
@@ -79,7 +81,7 @@ class Cell(Frozen):
     """how lr grows with the workers whose samples an update rests on"""
     compute: Compute | None = None
     """how long computing a step takes; null: as long as it does"""
-    cluster: Cluster | None = None
+    cluster: Cluster | None = Field(default=None, validate_default=True)
     """which processes share a host; null: as Ray places them"""
     pin: bool = True
     """hold each process to CPUs of its own, where a host has enough"""
@@ -104,6 +106,15 @@ class Cell(Frozen):
                 raise conflict(f"bare is one process, not {info.data['workers']} workers")
             if isinstance(info.data.get("task"), PayloadTask):
                 raise conflict("bare trains a model, and a payload task has none")
+        return strategy
+
+    @field_validator("strategy")
+    @classmethod
+    def _roots_are_ranks(cls, strategy: Strategy, info: ValidationInfo) -> Any:
+        workers: int = info.data.get("workers", 0)
+        roots = strategy.roots if isinstance(strategy, AllReduce) else None
+        if roots and workers and roots > workers:
+            raise conflict(f"roots are ranks; {count(workers, 'worker')} cannot be {roots} roots")
         return strategy
 
     @field_validator("accumulate", "reduce", "lr_scaling", "compute", "eval_every", "target")
@@ -184,6 +195,18 @@ class Cell(Frozen):
                     f"{count(workers, 'worker')}, {per_host} a host, are on {count(used, 'host')}"
                     f" and not on {cluster.hosts}"
                 )
+        return cluster
+
+    @field_validator("cluster")
+    @classmethod
+    def _hosts_are_known(cls, cluster: Cluster | None, info: ValidationInfo) -> Any:
+        strategy = info.data.get("strategy")
+        algorithm = strategy.algorithm if isinstance(strategy, AllReduce) else None
+        if algorithm in NEEDS_HOSTS and not (cluster and (cluster.hosts or cluster.ranks_per_host)):
+            raise conflict(
+                f"{algorithm} needs to know which ranks share a host;"
+                " set cluster.hosts or cluster.ranks_per_host"
+            )
         return cluster
 
     @field_validator("warmup")

@@ -9,7 +9,17 @@ Model = Literal["digits_mlp", "digits_cnn", "logistic_regression", "mlp", "byte_
 Dtype = Literal["float32", "float64"]
 OptimizerKind = Literal["sgd", "adam"]
 StrategyKind = Literal["all_reduce", "parameter_server", "native", "none", "bare"]
-Algorithm = Literal["ring", "tree"]
+Algorithm = Literal[
+    "ring",
+    "tree",
+    "double_tree",
+    "recursive_doubling",
+    "halving_doubling",
+    "direct",
+    "star",
+    "hierarchical_leaders",
+    "hierarchical_rails",
+]
 Consistency = Literal["synchronous", "asynchronous"]
 Engine = Literal["live"]
 Transport = Literal["auto", "gloo", "shared_memory"]

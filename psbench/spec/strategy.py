@@ -2,15 +2,17 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field
+from pydantic import BeforeValidator, Discriminator, Field, ValidationInfo, field_validator
 
-from psbench.spec.messages import show, unknown, wrong
-from psbench.spec.names import Algorithm, Consistency
+from psbench.spec.messages import conflict, show, unknown, wrong
+from psbench.spec.names import ALGORITHMS, Algorithm, Consistency
 from psbench.spec.structure import Frozen
 
+NEEDS_HOSTS = ("hierarchical_leaders", "hierarchical_rails")
+"""Algorithms that ask which ranks share a host."""
+
 SHORTHANDS: dict[str, dict[str, str]] = {
-    "ring": {"kind": "all_reduce", "algorithm": "ring"},
-    "tree": {"kind": "all_reduce", "algorithm": "tree"},
+    **{name: {"kind": "all_reduce", "algorithm": name} for name in ALGORITHMS},
     "ps-sync": {"kind": "parameter_server", "consistency": "synchronous"},
     "ps-async": {"kind": "parameter_server", "consistency": "asynchronous"},
     "native": {"kind": "native"},
@@ -26,6 +28,16 @@ class AllReduce(Frozen):
     algorithm: Algorithm
     chunks: Annotated[int, Field(ge=1)] | None = None
     """parts the vector is cut into; null: the algorithm's own choice"""
+    roots: Annotated[int, Field(ge=1)] | None = None
+    """ranks that sum a part each, of a star; null: one"""
+
+    @field_validator("roots")
+    @classmethod
+    def _a_star_has_roots(cls, roots: int | None, info: ValidationInfo) -> int | None:
+        algorithm = info.data.get("algorithm", "star")
+        if roots is not None and algorithm != "star":
+            raise conflict(f"{algorithm} has no roots, only star has; leave it out")
+        return roots
 
 
 class ParameterServer(Frozen):

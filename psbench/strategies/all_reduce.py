@@ -1,6 +1,6 @@
 """Peer to peer: sum the gradients over all ranks, then every rank steps its own optimiser."""
 
-from psbench.schedules import ALGORITHMS
+from psbench.schedules import OPTIONS, schedule_for
 from psbench.strategies.commands import AllReduce, Apply, Reduce, Span, Wait
 from psbench.strategies.strategy import Step, Strategy, compute
 
@@ -11,11 +11,18 @@ def all_reduce(
     numel: int,
     algorithm: str,
     chunks: int | None = None,
+    roots: int | None = None,
+    ranks_per_host: int | None = None,
     accumulate: int = 1,
     reduce: Reduce = "mean",
 ) -> Strategy:
-    """Sum by one of our own schedules."""
-    command = AllReduce(bucket=_whole(numel), schedule=ALGORITHMS[algorithm](world, chunks))
+    """Sum by one of our own schedules.
+
+    `ranks_per_host` says where ranks are (None: all on one host); most algorithms do not care.
+    """
+    hosts = ranks_per_host if "ranks_per_host" in OPTIONS.get(algorithm, ()) else None
+    schedule = schedule_for(algorithm, world, chunks, roots=roots, ranks_per_host=hosts)
+    command = AllReduce(bucket=_whole(numel), schedule=schedule)
     return Strategy(step=lambda: _step(command, accumulate, reduce))
 
 

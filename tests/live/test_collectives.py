@@ -93,9 +93,10 @@ def test_strided_vectors(algorithm, connect, everywhere):
         assert torch.equal(base[1::2], torch.full((10,), -1.0))
 
 
+@pytest.mark.parametrize("name", sorted(ENDPOINTS))
 @pytest.mark.parametrize("world", [2, 3, 5, 7])
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
-def test_bit_for_bit_as_in_one_process(algorithm, world, connect, everywhere):
+def test_bit_for_bit_as_in_one_process(algorithm, world, name, connect, everywhere):
     schedule = ALGORITHMS[algorithm](world, 3)
     generator = np.random.default_rng(world)
     inputs = [generator.standard_normal(1009).astype(np.float32) for _ in range(world)]
@@ -106,7 +107,7 @@ def test_bit_for_bit_as_in_one_process(algorithm, world, connect, everywhere):
         return vector.numpy()
 
     expected = execute(schedule, inputs)
-    for rank, vector in enumerate(everywhere(connect(world), live)):
+    for rank, vector in enumerate(everywhere(connect(world, name), live)):
         assert vector.tobytes() == expected[rank].tobytes() == expected[0].tobytes()
 
 
@@ -122,6 +123,7 @@ def test_nan_reaches_everyone(connect, everywhere):
         assert vector.isnan().tolist() == [i == 3 for i in range(7)]
 
 
+@pytest.mark.parametrize("name", sorted(ENDPOINTS))
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -129,9 +131,10 @@ def test_nan_reaches_everyone(connect, everywhere):
         ({"generation": 9}, "sends generation 9 where 1 is expected"),
         ({"dtype": torch.int32}, "sends dtype torch.int32 where torch.float32 is expected"),
         ({"numel": 6}, "sends numel 6 where 8 is expected"),
+        ({"numel": 0}, "sends numel 0 where 8 is expected"),
     ],
 )
-def test_ranks_that_disagree_find_out(change, said, connect, everywhere):
+def test_ranks_that_disagree_find_out(change, said, name, connect, everywhere):
     def disagree(transport):
         odd = change if transport.rank == 1 else {}
         vector = torch.ones(odd.get("numel", 8), dtype=odd.get("dtype", torch.float32))
@@ -147,6 +150,6 @@ def test_ranks_that_disagree_find_out(change, said, connect, everywhere):
             return str(error)
         return "nothing"
 
-    outcome = everywhere(connect(2), disagree)
+    outcome = everywhere(connect(2, name), disagree)
     assert outcome[0] == f"rank 1 {said}"
-    assert outcome[1].startswith("rank 0 sends")
+    assert outcome[1].startswith("rank 0 ")

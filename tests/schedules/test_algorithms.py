@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from psbench.schedules import ALGORITHMS, ring, traffic, tree, verify
+from psbench.schedules import ALGORITHMS, ring, star, traffic, tree, verify
 
 CHUNKS = [None, 1, 2, 3, 4, 5, 6, 7]
+HIERARCHICAL = ["hierarchical_leaders", "hierarchical_rails"]
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -15,9 +16,37 @@ def test_is_a_correct_all_reduce(name, num_chunks):
         verify(ALGORITHMS[name](world, num_chunks))
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", HIERARCHICAL)
+@pytest.mark.parametrize("ranks_per_host", [3, 8])
 @pytest.mark.parametrize("num_chunks", CHUNKS)
-def test_sends_the_vector_once_up_and_once_down_each_edge(name, num_chunks):
+def test_is_correct_over_hosts(name, ranks_per_host, num_chunks):
+    for world in range(1, 65):
+        verify(ALGORITHMS[name](world, num_chunks, ranks_per_host=ranks_per_host))
+
+
+@pytest.mark.parametrize("name", HIERARCHICAL)
+def test_is_correct_over_hosts_of_any_size(name):
+    for world in range(1, 25):
+        for ranks_per_host in range(1, world + 2):
+            verify(ALGORITHMS[name](world, ranks_per_host=ranks_per_host))
+
+
+@pytest.mark.parametrize("roots", [2, 3])
+@pytest.mark.parametrize("num_chunks", CHUNKS)
+def test_a_star_is_correct_with_several_roots(roots, num_chunks):
+    for world in range(roots, 65):
+        verify(star(world, num_chunks, roots=roots))
+
+
+@pytest.mark.parametrize("name", ["ring", "halving_doubling", "double_tree"])
+def test_is_correct_in_a_large_world(name):
+    verify(ALGORITHMS[name](1024))
+    verify(ALGORITHMS[name](1000, 64))
+
+
+@pytest.mark.parametrize("name", ["ring", "tree", "double_tree", "star", "direct", *HIERARCHICAL])
+@pytest.mark.parametrize("num_chunks", CHUNKS)
+def test_sends_the_vector_once_up_and_once_down_a_tree_for_each_chunk(name, num_chunks):
     for world in range(1, 65):
         schedule = ALGORITHMS[name](world, num_chunks)
         counts = traffic(schedule)

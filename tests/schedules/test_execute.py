@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from psbench.schedules import ALGORITHMS, Round, Schedule, execute, ring, schedule_for
+from psbench.schedules import ALGORITHMS, OPTIONS, Round, Schedule, execute, ring, schedule_for
 
 WORLDS = [1, 2, 3, 5, 7]
 
@@ -44,6 +46,26 @@ def test_random_floats_have_the_same_bits_on_all_ranks(name, world, num_chunks):
     assert len({result.tobytes() for result in results}) == 1
     exact = np.sum(arrays, axis=0, dtype=np.float64)
     np.testing.assert_allclose(results[0], exact, rtol=0, atol=1e-5)
+
+
+@st.composite
+def schedules(draw):
+    """Return any algorithm's schedule, its options drawn too."""
+    name, world = draw(st.sampled_from(sorted(ALGORITHMS))), draw(st.integers(1, 20))
+    drawn = {"roots": st.integers(1, world), "ranks_per_host": st.integers(1, world + 1)}
+    options = {option: draw(st.none() | drawn[option]) for option in OPTIONS.get(name, ())}
+    return schedule_for(name, world, draw(st.none() | st.integers(1, 30)), **options)
+
+
+@settings(max_examples=200, deadline=None)
+@given(schedule=schedules(), numel=st.integers(0, 60), seed=st.integers(0, 2**32 - 1))
+def test_any_world_chunks_and_length(schedule, numel, seed):
+    rng = np.random.default_rng(seed)
+    integers = list(rng.integers(-(2**40), 2**40, (schedule.world, numel)))
+    for result in execute(schedule, integers):
+        assert np.array_equal(result, np.sum(integers, axis=0))
+    floats = list(rng.standard_normal((schedule.world, numel)).astype(np.float32))
+    assert len({result.tobytes() for result in execute(schedule, floats)}) == 1
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

@@ -91,6 +91,8 @@ def test_a_payload_has_no_batch():
         ("none", "none", 0),
         ({"kind": "all_reduce", "algorithm": "ring", "chunks": 8}, "ring(chunks=8)", 0),
         ({"kind": "all_reduce", "algorithm": "ring", "chunks": None}, "ring", 0),
+        ("double_tree", "double_tree", 0),
+        ({"kind": "all_reduce", "algorithm": "star", "roots": 1}, "star(roots=1)", 0),
     ],
 )
 def test_labels_and_servers(strategy, label, servers):
@@ -120,4 +122,5 @@ def test_shorthands_name_every_algorithm_and_consistency():
     named = {value for fields in SHORTHANDS.values() for value in fields.values()}
     assert named == {*STRATEGIES, *ALGORITHMS, *CONSISTENCIES}
     for name, fields in SHORTHANDS.items():
-        assert make(strategy=name, workers=1) == make(strategy=fields, workers=1)
+        where = {"workers": 1, "cluster": {"hosts": 1}}
+        assert make(strategy=name, **where) == make(strategy=fields, **where)

@@ -164,6 +164,20 @@ PAYLOAD = {"task": {"payload": "4 B"}, "batch": ABSENT}
             {"strategy": "bare", "workers": 1, "eval_every": 2},
             "eval_every: bare is a plain PyTorch loop and knows no such thing; leave it out",
         ),
+        (
+            {"strategy": {"kind": "all_reduce", "algorithm": "star", "roots": 5}},
+            "strategy: roots are ranks; 4 workers cannot be 5 roots",
+        ),
+        (
+            {"strategy": "hierarchical_rails"},
+            "cluster: hierarchical_rails needs to know which ranks share a host;"
+            " set cluster.hosts or cluster.ranks_per_host",
+        ),
+        (
+            {"strategy": "hierarchical_leaders", "cluster": {"cpus_per_worker": 2}},
+            "cluster: hierarchical_leaders needs to know which ranks share a host;"
+            " set cluster.hosts or cluster.ranks_per_host",
+        ),
     ],
 )
 def test_mistakes(changes, message):
@@ -178,3 +192,13 @@ def test_a_list_of_slow_ranks_is_one_axis():
     assert [len(one.compute.slow) for one in cells] == [0, 1]
     with pytest.raises(SpecError, match=r"unknown axis 'compute\.slow\.rank'"):
         spec(compute={"seconds": "1 ms"}, matrix={"compute.slow.rank": [1]})
+
+
+def test_a_conflict_with_an_axis_names_the_cell():
+    with pytest.raises(SpecError, match=r"^cluster: hierarchical_leaders needs .* \(cell 2: "):
+        spec(matrix={"strategy": ["ring", "hierarchical_leaders"]})
+
+
+def test_roots_are_an_axis():
+    cells = spec(strategy="star", matrix={"strategy.roots": [1, 2, 4]}).cells()
+    assert [one.label for one in cells] == [f"star(roots={n}), 4 workers" for n in (1, 2, 4)]

@@ -89,12 +89,14 @@ ABSENT = object()
         (
             {"strategy": "rign"},
             "strategy: unknown strategy 'rign'; did you mean 'ring'?"
-            " (known: ring, tree, ps-sync, ps-async, native, none, bare)",
+            " (known: ring, tree, double_tree, recursive_doubling, halving_doubling, direct, star,"
+            " hierarchical_leaders, hierarchical_rails, ps-sync, ps-async, native, none, bare)",
         ),
         (
             {"strategy": None},
-            "strategy: expected a name (ring, tree, ps-sync, ps-async, native, none, bare) or"
-            " a map, got null",
+            "strategy: expected a name (ring, tree, double_tree, recursive_doubling,"
+            " halving_doubling, direct, star, hierarchical_leaders, hierarchical_rails, ps-sync,"
+            " ps-async, native, none, bare) or a map, got null",
         ),
         (
             {"strategy": {"kind": "allreduce"}},
@@ -108,6 +110,14 @@ ABSENT = object()
         (
             {"strategy": {"kind": "all_reduce", "algorithm": "ring", "chunks": 0}},
             "strategy.chunks: must be at least 1, got 0",
+        ),
+        (
+            {"strategy": {"kind": "all_reduce", "algorithm": "star", "roots": 0}},
+            "strategy.roots: must be at least 1, got 0",
+        ),
+        (
+            {"strategy": {"kind": "all_reduce", "algorithm": "ring", "roots": 2}},
+            "strategy.roots: ring has no roots, only star has; leave it out",
         ),
         ({"task": 3}, "task: expected a map with a model or a payload, got 3"),
         ({"task": {}}, "task: write either model (with its optimizer) or payload"),

@@ -82,6 +82,24 @@ def test_all_reduce_takes_the_schedule_of_its_algorithm(
     assert traffic(schedule).messages_sent[0] == messages_of_rank_0
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "options", "num_chunks"),
+    [
+        ("star", {}, 1),
+        ("star", {"roots": 3}, 3),
+        ("hierarchical_leaders", {"ranks_per_host": 2}, 3),
+        ("hierarchical_rails", {"ranks_per_host": 4}, 8),
+        ("hierarchical_rails", {"ranks_per_host": None}, 6),
+        ("ring", {"ranks_per_host": 2}, 6),  # the same wherever its ranks are
+    ],
+)
+def test_all_reduce_passes_on_roots_and_hosts(algorithm, options, num_chunks):
+    strategy = STRATEGIES["all_reduce"](world=6, numel=10, algorithm=algorithm, **options)
+    schedule = drive(strategy.step())[0][1].schedule
+    verify(schedule)
+    assert schedule.num_chunks == num_chunks
+
+
 def test_native_leaves_the_schedule_to_the_backend():
     strategy = STRATEGIES["native"](world=3, numel=10)
     assert drive(strategy.start()) == ([], [])

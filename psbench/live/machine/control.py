@@ -13,6 +13,8 @@ ASLEEP_FOR = 8
 ANYONE = -1
 LEFT = LINE
 """1 once the owner has left the world in good order"""
+GAVE_UP = LINE + 8
+"""why the owner gave up, and because of whom: status * 2^32 + rank + 1 (0 for nobody alone)"""
 BARRIER = 2 * LINE
 """how many barriers the owner has come to"""
 

@@ -14,9 +14,9 @@ from psbench.live.machine.intrinsics import load, memcpy, store, vector_operatio
 from psbench.live.machine.waiting import (
     CALLS,
     CULPRIT,
+    DISAGREES,
     DONE,
     HANDED_BACK,
-    MISMATCH,
     RANK,
     SIZE,
     STOPPED_AT,
@@ -143,14 +143,14 @@ def _enter(context, plan):
 
 @njit(nogil=True)
 def _meet(context, plan, peer):
-    """Hold a peer's header against ours, and note where its vectors lie; DONE or MISMATCH."""
+    """Hold a peer's header against ours, and note where its vectors lie; DONE or DISAGREES."""
     channel, bases, ours = load(plan), load(plan + 8 * BASES), plan + 8 * HEADER
     block = block_of(context, peer)
     theirs = block + _header_at(context, channel)
     for word in range(AGREED):
         if load(theirs + 8 * word) != load(ours + 8 * word):
             store(context + 8 * CULPRIT, peer)
-            return MISMATCH
+            return DISAGREES
     store(bases + 16 * peer, block + load(theirs + 8 * VECTOR))
     store(bases + 16 * peer + 8, block + load(theirs + 8 * SCRATCH))
     return DONE
@@ -175,7 +175,7 @@ def _move(plan, at):
 def run(context, plan, pc):
     """Run the plan at address `plan` from instruction `pc` on; at 0, enter the collective first.
 
-    Returns DONE; LOST, LATE or MISMATCH, of which the context names the culprit; or HANDED_BACK,
+    Returns DONE; LOST, LATE or DISAGREES, of which the context names the culprit; or HANDED_BACK,
     where the context says at which MOVE, and the caller is to carry it out and to go on behind it.
     """
     if pc == 0:

@@ -6,7 +6,15 @@ to its eventfd, a peer's socket closes, or its deadline is over.
 
 from numba import njit
 
-from psbench.live.machine.control import ANYONE, ASLEEP, ASLEEP_FOR, BARRIER, CHANNELS, LEFT
+from psbench.live.machine.control import (
+    ANYONE,
+    ASLEEP,
+    ASLEEP_FOR,
+    BARRIER,
+    CHANNELS,
+    GAVE_UP,
+    LEFT,
+)
 from psbench.live.machine.intrinsics import (
     clock_gettime,
     fence,
@@ -28,8 +36,8 @@ where a table stopped; then, for each channel, its collectives so far and the st
 """
 CONTEXT_WORDS = CALLS + 2 * CHANNELS
 
-DONE, LOST, LATE, MISMATCH, HANDED_BACK = range(5)
-"""what a wait, or a table, ended with"""
+DONE, LOST, LATE, MISMATCH, DISAGREES, HANDED_BACK = range(6)
+"""what a wait, or a plan, ended with; DISAGREES is a mismatch that we saw ourselves"""
 
 _LOOKS = 200
 _YIELDS = 20
@@ -38,6 +46,7 @@ _MONOTONIC = 1
 _HANG_UP = 0x0008 | 0x0010 | 0x0020  # POLLERR, POLLHUP, POLLNVAL
 _NOBODY = 0xFFFFFFFF  # a struct pollfd of fd -1, which poll passes over
 _LONGEST_MS = 1000
+_GAVE_UP_UNIT = 1 << 32
 
 
 @njit(nogil=True, cache=True)
@@ -63,17 +72,25 @@ def post(context, offset, value):
     """Set a word of our own block, and wake whoever sleeps for one of ours."""
     rank = context_word(context, RANK)
     store_release(block_of(context, rank) + offset, value)
-    wake(context)
+    _wake(context, False)
 
 
 @njit(nogil=True, cache=True)
-def wake(context):
-    """Wake the peers that sleep for a word of ours."""
+def give_up(context, status, culprit):
+    """Tell all peers why we shall not go on: they give up for the same reason."""
+    own = block_of(context, context_word(context, RANK))
+    store_release(own + GAVE_UP, status * _GAVE_UP_UNIT + culprit + 1)
+    _wake(context, True)
+
+
+@njit(nogil=True, cache=True)
+def _wake(context, everyone):
+    """Wake the peers that sleep for a word of ours, or all that sleep."""
     fence()  # they say that they sleep before they look a last time; we set the word before we ask
     rank = context_word(context, RANK)
     for peer in range(context_word(context, SIZE)):
         asleep = load_acquire(block_of(context, peer) + ASLEEP)
-        if asleep != 0 and (asleep == rank + 1 or asleep == ANYONE):
+        if asleep != 0 and (everyone or asleep == rank + 1 or asleep == ANYONE):
             room = context_word(context, ROOM)
             store(room, 1)
             write(load(context_word(context, EVENTS) + 8 * peer), room, 8)
@@ -83,7 +100,7 @@ def wake(context):
 def wait(context, peer, offset, value):
     """Wait until the word at `offset` of a peer's block is at least `value`.
 
-    Returns DONE, LOST or LATE; the context then names the culprit.
+    Returns DONE; or LOST, LATE or what a peer gave up for, where the context names the culprit.
     """
     address = block_of(context, peer) + offset
     for _ in range(_LOOKS):
@@ -113,14 +130,11 @@ def _sleep(context, peer, offset, value, begun):
         if load_acquire(address) < value:
             _doze(context, until)
         store_release(own + ASLEEP, 0)
-        lost = _lost(context)
         if load_acquire(address) >= value:
             return DONE
-        if load_acquire(block_of(context, peer) + LEFT) != 0:
-            lost = peer
-        if lost >= 0:
-            store(context + 8 * CULPRIT, lost)
-            return LOST
+        status = _broken(context, peer)
+        if status != DONE:
+            return status
         if now_ns(context) >= until:
             store(context + 8 * CULPRIT, _blamed(context, peer))
             return LATE
@@ -137,16 +151,29 @@ def _doze(context, until):
 
 
 @njit(nogil=True, cache=True)
-def _lost(context):
-    """Return a peer whose socket has closed though it did not leave in good order, or -1."""
-    polled = context_word(context, POLLED)
-    for peer in range(context_word(context, SIZE)):
-        entry = polled + 8 * (peer + 1)
+def _broken(context, peer):
+    """Return DONE, or why the world cannot go on, with the culprit in the context.
+
+    A peer that gave up says why. One whose socket closed without its having left is lost; one that
+    left is where it is waited for, as `peer`.
+    """
+    size, polled = context_word(context, SIZE), context_word(context, POLLED)
+    for other in range(size):
+        gave_up = load_acquire(block_of(context, other) + GAVE_UP)
+        if gave_up != 0:
+            store(context + 8 * CULPRIT, gave_up % _GAVE_UP_UNIT - 1)
+            return gave_up // _GAVE_UP_UNIT
+    lost = -1
+    for other in range(size):
+        entry = polled + 8 * (other + 1)
         if (load(entry) >> 48) & _HANG_UP:
-            if load_acquire(block_of(context, peer) + LEFT) == 0:
-                return peer
+            if load_acquire(block_of(context, other) + LEFT) == 0:
+                lost = other
             store(entry, _NOBODY)
-    return -1
+    if lost < 0 and peer >= 0 and load_acquire(block_of(context, peer) + LEFT) != 0:
+        lost = peer
+    store(context + 8 * CULPRIT, lost)
+    return DONE if lost < 0 else LOST
 
 
 @njit(nogil=True, cache=True)
@@ -172,9 +199,9 @@ def _blamed(context, peer):
 def wait_for_any(context, offsets, values, first):
     """Wait until the word at offsets[peer] of any peer's block is at least values[peer].
 
-    Returns the peer, looked for from `first` on in turn; or minus LOST or LATE, where the context
-    names the culprit (of LATE: nobody, -1). Both are vectors of int64, one word a peer; a negative
-    offset is one that is not waited for.
+    Returns the peer, looked for from `first` on in turn; or minus what it ended with, where the
+    context names the culprit (of LATE: nobody, -1). Both are vectors of int64, one word a peer; a
+    negative offset is one that is not waited for.
     """
     begun = now_ns(context)
     until = begun + context_word(context, DEADLINE_NS)
@@ -195,14 +222,14 @@ def wait_for_any(context, offsets, values, first):
         if peer < 0:
             _doze(context, until)
         store_release(own + ASLEEP, 0)
-        lost = _lost(context)
         peer = _first_ready(context, offsets, values, first, size)
         if peer >= 0:
             return peer
-        store(context + 8 * CULPRIT, lost)
-        if lost >= 0:
-            return -LOST
+        status = _broken(context, -1)
+        if status != DONE:
+            return -status
         if now_ns(context) >= until:
+            store(context + 8 * CULPRIT, -1)
             return -LATE
 
 

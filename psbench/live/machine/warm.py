@@ -26,7 +26,7 @@ def _compile() -> None:
         (waiting.wait_for_any, (word, words, words, word)),
         (waiting.barrier, (word,) * 2),
         (waiting.post, (word,) * 3),
-        (waiting.wake, (word,)),
+        (waiting.give_up, (word,) * 3),
     ):
         if not function.signatures:
             function.compile(f"({', '.join(signature)},)")

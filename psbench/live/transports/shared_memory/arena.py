@@ -50,8 +50,9 @@ class Arena:
     def zeros(self, numel: int, dtype: torch.dtype) -> Tensor:
         """Return a vector of zeros. Raises MemoryError where none of that length is left."""
         nbytes = numel * dtype.itemsize
-        offset = self._room(nbytes)
-        self._used[offset] = nbytes
+        taken = max(nbytes, 1)  # a place of its own for an empty one too
+        offset = self._room(taken)
+        self._used[offset] = taken
         part = self._mapping.bytes[offset : offset + nbytes]
         part[:] = 0
         weakref.finalize(part, self._used.pop, offset).atexit = False
@@ -65,7 +66,7 @@ class Arena:
     def _room(self, nbytes: int) -> int:
         end = 0
         for offset in sorted(self._used):
-            if offset - end >= max(nbytes, 1):
+            if offset - end >= nbytes:
                 return end
             end = max(end, -(-(offset + self._used[offset]) // _ALIGNMENT) * _ALIGNMENT)
         if end + nbytes > self._size:

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from psbench.errors import Mismatch
 from psbench.live.machine import control
 from psbench.live.transports.base import Message
 from psbench.live.transports.shared_memory.world import World
@@ -134,7 +133,7 @@ class Mailbox:
         slot = self._slot(self._theirs, number)
         told, offset = self._world.words(self._peer, slot, 2).tolist()
         if told != nbytes:
-            raise Mismatch(f"{self._name} sends {told} bytes where {nbytes} are expected")
+            self._world.disagree(self._peer, f"sends {told} bytes where {nbytes} are expected")
         if offset == _IN_THE_MAILBOX:
             offset = slot + 16
         return self._world.memories[self._peer].tensor(offset, nbytes, torch.uint8)

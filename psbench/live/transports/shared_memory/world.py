@@ -1,14 +1,15 @@
-"""The world as one of its processes sees it: everyone's memory, and how to wait for a word in it."""
+"""The world as one of its processes sees it: everyone's memory, how to wait for words in it."""
 
 import contextlib
 import os
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 
-from psbench.errors import PeerLost, PeerTimeout, TransportError
+from psbench.errors import Mismatch, PeerLost, PeerTimeout, TransportError
 from psbench.live.machine import control, waiting
 from psbench.live.transports.shared_memory.arena import Arena, Mapping
 
@@ -121,14 +122,27 @@ class World:
         return [int(word) for word in self.words(peer, place, number)]
 
     def check(self, status: int, doing: str) -> None:
-        """Raise what a compiled function ended with, unless it is well."""
+        """Raise what a compiled function ended with, unless it is well; the peers give up too."""
         if status == waiting.DONE:
             return
-        name = self.names[self.culprit] if self.culprit >= 0 else f"any of {', '.join(self.names)}"
+        culprit = self.culprit
+        self.give_up(status, culprit)
+        name = self.names[culprit] if culprit >= 0 else f"any of {', '.join(self.names)}"
         if status == waiting.LOST:
             raise PeerLost(f"{name} is gone ({doing})")
+        if status == waiting.MISMATCH:
+            raise Mismatch(f"{name} does not agree with another ({doing})")
         assert status == waiting.LATE
         raise PeerTimeout(f"{name} did not come within {self.deadline:g} s ({doing})")
+
+    def give_up(self, status: int, culprit: int) -> None:
+        """Tell the peers that we fail, and because of whom, so that they fail for that reason."""
+        waiting.give_up(self.context, status, culprit)
+
+    def disagree(self, peer: int, text: str) -> NoReturn:
+        """Give up because of what a peer says. Raises Mismatch."""
+        self.give_up(waiting.MISMATCH, peer)
+        raise Mismatch(f"{self.names[peer]} {text}")
 
     def check_open(self) -> None:
         """Raise TransportError once closed."""
