@@ -67,7 +67,10 @@ def _time(row: BenchRow | None, best: BenchRow) -> Text:
         return Text("-")
     if row.wrong:
         return Text(f"WRONG {format_seconds(row.seconds)}", style="bold red")
-    return Text(format_seconds(row.seconds), style="bold" if row is best else "")
+    shown = format_seconds(row.seconds)
+    if row.picked is not None:
+        shown = f"{row.picked} {shown}"
+    return Text(shown, style="bold" if row is best else "")
 
 
 def _notes(rows: Sequence[BenchRow]) -> Iterator[str]:

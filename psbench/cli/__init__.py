@@ -28,6 +28,7 @@ COMMANDS = {
     "schema": ("psbench.cli.schema:command", "Print the JSON Schema of a spec."),
     "schedule": ("psbench.cli.schedule:command", "Show what an all-reduce algorithm sends."),
     "bench": ("psbench.cli.bench:command", "Time all-reduces and rounds through a server."),
+    "calibrate": ("psbench.cli.calibrate:command", "Measure a link, and time all-reduces on it."),
     "completion": ("psbench.cli.completion:command", "Print the completion script of a shell."),
 }
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from psbench.cli.streams import stdout_on_stderr
+from psbench.cli.streams import say, stdout_on_stderr
 from psbench.units import parse_bytes
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 WRONG = 1
 
 
-def _list_of(read: Callable[[str], Any]) -> Callable[..., tuple[Any, ...] | None]:
+def list_of(read: Callable[[str], Any]) -> Callable[..., tuple[Any, ...] | None]:
     """Return the callback of an option that takes values with commas between them."""
 
     def split(_: click.Context, __: click.Parameter, text: str | None) -> tuple[Any, ...] | None:
@@ -31,7 +31,8 @@ def _list_of(read: Callable[[str], Any]) -> Callable[..., tuple[Any, ...] | None
     return split
 
 
-def _workers(text: str) -> int:
+def number_of_workers(text: str) -> int:
+    """Return a number of workers; ValueError for anything else."""
     if not text.isdecimal():
         raise ValueError(f"{text!r} is no number of workers; write it as in 2,4,8")
     return int(text)
@@ -43,15 +44,20 @@ def _size(text: str) -> int:
 
 @click.command("bench")
 @click.option(
-    "--algorithms", metavar="A,B", callback=_list_of(str), help="Default: all, and native."
+    "--algorithms", metavar="A,B", callback=list_of(str), help="Default: all, and native."
 )
-@click.option("--transports", metavar="T,U", callback=_list_of(str), help="Default: all.")
-@click.option("--workers", metavar="N,M", callback=_list_of(_workers), help="Default: 2,4.")
+@click.option("--transports", metavar="T,U", callback=list_of(str), help="Default: all.")
+@click.option("--workers", metavar="N,M", callback=list_of(number_of_workers), help="Default: 2,4.")
 @click.option(
     "--sizes",
     metavar="S,T",
-    callback=_list_of(_size),
+    callback=list_of(_size),
     help="Such as 1024,64KiB,100MB. Default: 1 KiB to 16 MiB, each 4 times the last.",
+)
+@click.option(
+    "--network",
+    type=click.Path(dir_okay=False),
+    help="A file of psbench calibrate, by which auto picks. Default: measured first.",
 )
 @click.option("--dtype", default="float32", show_default=True, help="Of the elements summed.")
 @click.option("--calls", default=20, show_default=True, help="A point; fewer from 16 MiB up.")
@@ -62,7 +68,7 @@ def _size(text: str) -> int:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Draw time against size into this file (.png, .svg, .pdf).",
 )
-def command(as_json: bool, plot: Path | None, **options: Any) -> None:
+def command(network: str | None, as_json: bool, plot: Path | None, **options: Any) -> None:
     """Time all-reduces of vectors: each algorithm, size, transport and number of workers.
 
     \b
@@ -70,20 +76,22 @@ def command(as_json: bool, plot: Path | None, **options: Any) -> None:
         psbench bench --algorithms ring,tree,native --workers 2,4 --sizes 64KiB,4MiB
 
     Beside the algorithms of `psbench schedule`, `native` is the transport's own all-reduce and
-    `push_pull` a round in which all workers push to one parameter server and pull the sum. Ray runs
-    embedded in this process, unless RAY_ADDRESS names a cluster to join. Exit code 1 says that a
-    sum was wrong.
+    `push_pull` a round in which all workers push to one parameter server and pull the sum; `auto`
+    is the algorithm predicted to be fastest. Ray runs embedded in this process, unless RAY_ADDRESS
+    names a cluster to join. Exit code 1 says that a sum was wrong.
     """
     from psbench.analysis.bench_table import wrong_lines
     from psbench.driver.bench import bench
     from psbench.live.bench.plan import BenchPlan
+    from psbench.spec import read_network
 
     given = {name: value for name, value in options.items() if value is not None}
     plan = BenchPlan(**given)
+    known = None if network is None else read_network(network)
     rows: list[BenchRow] = []
     try:
         with stdout_on_stderr():
-            for row in bench(plan, lambda text: click.echo(f"psbench: {text}", err=True)):
+            for row in bench(plan, known, say):
                 rows.append(row)
     finally:  # what was measured before it ended early, too
         _show(rows, as_json)

@@ -25,3 +25,9 @@ def stdout_on_stderr() -> Iterator[None]:
         sys.stdout.flush()
         os.dup2(kept, 1)
         os.close(kept)
+
+
+def say(text: str) -> None:
+    """Tell on stderr how far a command is; who reads along may leave."""
+    with contextlib.suppress(OSError):
+        print(f"psbench: {text}", file=sys.stderr, flush=True)

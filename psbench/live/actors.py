@@ -16,6 +16,7 @@ import torch
 from psbench.live.bare import BareWorker
 from psbench.live.bench.calls import BenchJob
 from psbench.live.bench.collectives import bench_collectives
+from psbench.live.bench.probes import probe_link
 from psbench.live.bench.push_pull import bench_push_pull
 from psbench.live.code import Code, this_code
 from psbench.live.cores import hold_to
@@ -25,6 +26,7 @@ from psbench.live.memory import peak_memory_bytes, reset_peak_memory
 from psbench.live.server import Server
 from psbench.live.transports import ENDPOINTS, Endpoint, Transport
 from psbench.live.worker import Worker
+from psbench.network import Observation
 from psbench.results import CopyLimit, copy_limit
 from psbench.spec import Bare
 
@@ -138,6 +140,12 @@ class Node:
         torch.set_num_threads(1)
         bench = bench_push_pull if job.served else bench_collectives
         bench(job, self._transport, self._log)
+
+    def probe_link(self) -> list[Observation]:
+        """Measure the link between ranks 0 and 1; rank 0 returns what it saw."""
+        assert self._transport is not None, "connect comes before a probe"
+        torch.set_num_threads(1)
+        return probe_link(self._transport)
 
     def _measured(self, node: Worker | Server | BareWorker, report: Report) -> Report:
         return replace(report, peak_memory_bytes=peak_memory_bytes(), digest=node.learner.digest)

@@ -27,6 +27,8 @@ class BenchRow:
     """Elements that differ from the exact sum, over all calls and ranks."""
     pinned: bool
     """Whether process r was held to core r mod cores of its host."""
+    picked: str | None
+    """The algorithm that `auto` stood for; None where one was named."""
     copy_limit_1: float
     """Bytes read and written a second by one process that copies memory, B/s."""
     copy_limit_2: float | None

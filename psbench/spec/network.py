@@ -14,7 +14,7 @@ from psbench.spec.structure import Frozen
 from psbench.spec.yaml_loader import parse_yaml
 from psbench.units import parse_bytes, parse_seconds
 
-NETWORK_VERSION = 1
+NETWORK_VERSION: Literal[1] = 1
 _DIGITS = 4
 _UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
 

@@ -26,6 +26,7 @@ def make_row(algorithm="ring", nbytes=1024, seconds=1e-3, workers=2, **changes):
         "busbw": nbytes / seconds * 2 * (workers - 1) / workers,
         "wrong": 0,
         "pinned": True,
+        "picked": None,
         "copy_limit_1": 10e9,
         "copy_limit_2": 16e9,
     }

@@ -41,8 +41,8 @@ def test_what_is_written_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("time: 293 us", "time: 293"), r"x\.yaml:16: collectives\[0\]\.time: expected a time"),
-        (("size: 64 KiB", "size: 64 KiG"), r"x\.yaml:16: .*unknown unit 'KiG'"),
+        (("time: 293 us", "time: 293"), r"x\.yaml:17: collectives\[0\]\.time: expected a time"),
+        (("size: 64 KiB", "size: 64 KiG"), r"x\.yaml:17: .*unknown unit 'KiG'"),
         (("overhead: 0 ns", "overhed: 0 ns"), "unknown field 'overhed'; did you mean 'overhead'"),
         (("latency: 20.5 us", "latency: -1 us"), r"x\.yaml:7: link\.latency: a time cannot be neg"),
         (("schema_version: 1", "schema_version: 2"), r"x\.yaml:2: schema_version 2; .* reads 1"),

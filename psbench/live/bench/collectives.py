@@ -37,7 +37,7 @@ def _call(
         def carry_out(number: int) -> None:
             transport.native_all_reduce(vector, transport.size)
     else:
-        schedule = ALGORITHMS[point.algorithm](transport.size)
+        schedule = ALGORITHMS[point.picked or point.algorithm](transport.size)
         collective = collective_for(transport, schedule, numel=len(vector))
         header = Header.describing(vector, generation=job.generation, step=0)
 

@@ -10,9 +10,9 @@ from psbench.live.transports import ENDPOINTS
 from psbench.schedules import ALGORITHMS
 from psbench.spec import DTYPES as TRAINED
 
-NATIVE, PUSH_PULL = "native", "push_pull"
-"""Beside the names of our schedules: the transport's own all-reduce, where it has one, and a round
-in which all workers push to one server and pull the sum."""
+NATIVE, PUSH_PULL, AUTO = "native", "push_pull", "auto"
+"""Beside the names of our schedules: the transport's own all-reduce, where it has one, a round in
+which all workers push to one server and pull the sum, and the schedule predicted to be fastest."""
 
 _FEWER_FROM = 16 * 2**20  # bytes
 _FEWEST = 5
@@ -26,6 +26,8 @@ class Point:
     algorithm: str
     nbytes: int
     calls: int
+    picked: str | None = None
+    """what `auto` stands for here"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +47,7 @@ class BenchPlan:
     pin: bool = True
 
     def __post_init__(self) -> None:
-        _check_names("--algorithms", self.algorithms, (*ALGORITHMS, NATIVE, PUSH_PULL))
+        _check_names("--algorithms", self.algorithms, (*ALGORITHMS, NATIVE, PUSH_PULL, AUTO))
         _check_names("--transports", self.transports, ENDPOINTS)
         _check_names("--dtype", (self.dtype,), DTYPES)
         for workers in self.workers:
@@ -59,7 +61,8 @@ class BenchPlan:
     @property
     def processes(self) -> int:
         """Those of the largest world."""
-        return max(self.workers) + (PUSH_PULL in self.algorithms)
+        most = max(self.workers) + (PUSH_PULL in self.algorithms)
+        return max(2, most) if AUTO in self.algorithms else most
 
     def worlds(self) -> Iterator[tuple[tuple[Point, ...], bool]]:
         """Yield what is measured in one world each, small sizes first, and whether by a server."""

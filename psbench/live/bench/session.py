@@ -1,122 +1,125 @@
-"""`psbench bench` on Ray: one set of actors, and a world of them for each number of workers."""
+"""`psbench bench` and `psbench calibrate` on Ray: one set of actors for all worlds of a command."""
 
 import contextlib
-import secrets
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
-from psbench.live.bench.calls import BenchJob, PointTimes
-from psbench.live.bench.plan import BenchPlan, Point
+from psbench.live.auto import pick
+from psbench.live.bench.calibration import SIZES, calibrate
+from psbench.live.bench.plan import AUTO, BenchPlan, Point
+from psbench.live.bench.stage import Stage, Stop
 from psbench.live.cluster import cluster
 from psbench.live.cores import one_in_turn
-from psbench.live.placement import Layout, Member, Pool
+from psbench.live.placement import Layout, Pool
 from psbench.live.transports import SHARED_MEMORY
-from psbench.live.watch import gather, watch
-from psbench.live.world import form_world
+from psbench.live.watch import gather
+from psbench.network import LinkFit, Network
 from psbench.results import BenchRow, CopyLimit
 from psbench.units import count
 
 _COPY_SECONDS = 60.0
-_DRAIN_SECONDS = 30.0
+
+Say = Callable[[str], None]
 
 
 class BenchSession:
-    """The actors of a plan, in the middle of a Ray of their own or of the one that is there.
+    """`size` actors, in a Ray of their own or the one that is there, for these transports.
 
-    A context manager. Raises PlacementError where the cluster cannot hold the largest world.
+    A context manager. Raises PlacementError where the cluster cannot hold them.
     """
 
-    def __init__(self, plan: BenchPlan) -> None:
-        self._plan = plan
-        self._generation = secrets.randbits(40)
+    def __init__(self, size: int, transports: Sequence[str], *, pin: bool, stop: Stop) -> None:
+        self._size = size
+        self._transports = transports
+        self._pin = pin
+        self._stop = stop
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        size = self._plan.processes
-        if SHARED_MEMORY in self._plan.transports:
+        if SHARED_MEMORY in self._transports:
             from psbench.live.machine import warm  # imports numba
 
             warm()  # compiled once, before the actors need it
         with contextlib.ExitStack() as stack:
-            self._cluster = stack.enter_context(cluster(size))
-            self._pool = Pool(Layout(cpus_each=1, strategy="PACK"), size)
+            joined = stack.enter_context(cluster(self._size))
+            self._pool = Pool(Layout(cpus_each=1, strategy="PACK"), self._size)
             stack.callback(self._pool.close)
+            self._stage = Stage(
+                self._pool,
+                loopback=joined.embedded,
+                cores=one_in_turn if self._pin else lambda hosts: [() for _ in hosts],
+                stop=self._stop,
+            )
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self._pool.discard()  # they may wait for one that is gone
         self._stack.close()
 
-    def run(self, stop: Callable[[], bool], say: Callable[[str], None]) -> Iterator[BenchRow]:
+    def bench(self, plan: BenchPlan, known: Network | None, say: Say) -> Iterator[BenchRow]:
         """Yield each point as it is finished; those that a transport cannot carry are left out.
 
-        `say` is told, in a line, of each world that begins.
-        Raises TransportError, naming the process, where one fails, and KeyboardInterrupt once
-        `stop()` says so.
+        `auto` goes by the network `known`, or by one that is measured first. `say` is told, in a
+        line, of each world that begins. Raises TransportError, naming the process, where one fails.
         """
-        try:
-            first = self._pool.take(workers=1, servers=0)
-            asked = [first[0].actor.copy_limit.remote()]
-            (limit,) = gather(first, asked, seconds=_COPY_SECONDS, stop=stop)
-            for transport in self._plan.transports:
-                for workers in self._plan.workers:
-                    say(f"{transport}, {count(workers, 'worker')}")
-                    for points, served in self._plan.worlds():
-                        self._generation += 1
-                        job = BenchJob(
-                            points=points,
-                            served=served,
-                            dtype=self._plan.dtype,
-                            workers=workers,
-                            generation=self._generation,
-                        )
-                        yield from self._rows(job, transport, limit, stop)
-        except BaseException:
-            self._pool.discard()  # they may wait for one that is gone
-            raise
+        limit = self._copy_limit()
+        for transport in plan.transports:
+            network = known
+            if AUTO in plan.algorithms and network is None:
+                say(f"{transport}: measuring the network, by which auto picks")
+                network, _ = self.calibrate(transport, plan.workers, plan.sizes)
+            for workers in plan.workers:
+                say(f"{transport}, {count(workers, 'worker')}")
+                for points, served in plan.worlds():
+                    measured = self._stage.carry_out(
+                        transport,
+                        tuple(_resolved(point, network, workers) for point in points),
+                        workers=workers,
+                        served=served,
+                        dtype=plan.dtype,
+                    )
+                    for point, seconds, wrong in measured:
+                        yield _row(plan, point, transport, workers, seconds, wrong, limit)
 
-    def _rows(
-        self, job: BenchJob, transport: str, limit: CopyLimit, stop: Callable[[], bool]
-    ) -> Iterator[BenchRow]:
-        members = self._pool.take(workers=job.workers, servers=int(job.served))
-        hosts = [member.host for member in members]
-        form_world(
-            members,
-            transport=transport,
-            loopback=self._cluster.embedded,
-            cores=one_in_turn(hosts) if self._plan.pin else [() for _ in hosts],
-            generation=job.generation,
-            stop=stop,
-        )
-        told: dict[int, list[PointTimes]] = {}
-        for times in _carry_out(job, members, stop):
-            ranks = told.setdefault(times.step, [])
-            ranks.append(times)
-            if len(ranks) == job.workers and times.seconds is not None:
-                yield _row(self._plan, job.points[times.step], transport, ranks, limit)
+    def calibrate(
+        self, transport: str, worlds: Sequence[int], sizes: Sequence[int] = SIZES
+    ) -> tuple[Network, LinkFit]:
+        """Return the network of a transport, with timings in worlds of these sizes up to the
+        largest of `sizes`, and the fit of its link."""
+        needed = [size for size in SIZES if size < 4 * max(sizes)]
+        return calibrate(self._stage, transport, worlds, needed or SIZES[:1])
+
+    def _copy_limit(self) -> CopyLimit:
+        first = self._pool.take(workers=1, servers=0)
+        asked = [first[0].actor.copy_limit.remote()]
+        limit: CopyLimit
+        (limit,) = gather(first, asked, seconds=_COPY_SECONDS, stop=self._stop)
+        return limit
 
 
-def _carry_out(
-    job: BenchJob, members: list[Member], stop: Callable[[], bool]
-) -> Iterator[PointTimes]:
-    """Yield what each rank says of each point, soon after it has finished it."""
-    calls = [member.actor.bench.remote(job) for member in members]
-    for batch in watch(members, calls, stop):
-        yield from batch
-    rest = [member.actor.drain.remote() for member in members]
-    for batch in gather(members, rest, seconds=_DRAIN_SECONDS, stop=stop):
-        yield from batch
+def _resolved(point: Point, network: Network | None, workers: int) -> Point:
+    if point.algorithm != AUTO:
+        return point
+    assert network is not None, "auto goes by a network"
+    return replace(point, picked=pick(network, workers=workers, nbytes=point.nbytes))
 
 
 def _row(
-    plan: BenchPlan, point: Point, transport: str, ranks: Sequence[PointTimes], limit: CopyLimit
+    plan: BenchPlan,
+    point: Point,
+    transport: str,
+    workers: int,
+    seconds: npt.NDArray[np.float64],
+    wrong: int,
+    limit: CopyLimit,
 ) -> BenchRow:
-    # a call lasts as long as its slowest rank
-    seconds = np.max([times.seconds or () for times in ranks], axis=0)
     low, median, high = np.quantile(seconds, (0.25, 0.5, 0.75)).tolist()
-    workers = len(ranks)
     algbw = point.nbytes / median
     return BenchRow(
         algorithm=point.algorithm,
@@ -130,8 +133,9 @@ def _row(
         seconds_q3=high,
         algbw=algbw,
         busbw=algbw * 2 * (workers - 1) / workers,
-        wrong=sum(times.wrong for times in ranks),
+        wrong=wrong,
         pinned=plan.pin,
+        picked=point.picked,
         copy_limit_1=limit.one,
         copy_limit_2=limit.two,
     )

@@ -1,0 +1,63 @@
+"""Measuring a network on actors: its link by probes, and what each algorithm takes on it."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from psbench.live.bench.plan import Point
+from psbench.live.bench.stage import Stage
+from psbench.live.watch import gather
+from psbench.network import LinkFit, Network, Timing, fit_link
+from psbench.schedules import ALGORITHMS, OPTIONS
+
+SIZES = tuple(1024 * 4**power for power in range(9))  # 1 KiB to 64 MiB
+_PASSES = 3
+_CALLS = 5
+_FEW_CALLS = 2
+_LARGE = 16 * 2**20
+_PROBE_SECONDS = 300.0
+
+CANDIDATES = tuple(name for name in ALGORITHMS if "ranks_per_host" not in OPTIONS.get(name, ()))
+"""Those that are timed. Hierarchical ones differ from others only where there are several hosts."""
+
+
+def calibrate(
+    stage: Stage, transport: str, worlds: Iterable[int], sizes: Iterable[int] = SIZES
+) -> tuple[Network, LinkFit]:
+    """Return the network of a transport, with timings for each number of workers, and the fit of
+    its link. `stage` needs two actors at least."""
+    fit = probe(stage, transport)
+    points = [
+        Point(algorithm=name, nbytes=size, calls=_CALLS if size < _LARGE else _FEW_CALLS)
+        for size in sorted(sizes)
+        for name in CANDIDATES
+    ]
+    timings: list[Timing] = []
+    for workers in worlds:
+        if workers > 1:
+            timings += _timings(stage, transport, tuple(points), workers)
+    network = Network(
+        transport=transport, link=fit.link, uncertainty=fit.uncertainty, timings=tuple(timings)
+    )
+    return network, fit
+
+
+def _timings(
+    stage: Stage, transport: str, points: tuple[Point, ...], workers: int
+) -> Iterator[Timing]:
+    """Yield each point's least median over passes: what disturbs a pass can only lengthen it."""
+    medians: dict[Point, list[float]] = {}
+    for point, seconds, _ in stage.carry_out(transport, points * _PASSES, workers=workers):
+        medians.setdefault(point, []).append(float(np.median(seconds)))
+    for point, seen in medians.items():
+        yield Timing(
+            algorithm=point.algorithm, workers=workers, nbytes=point.nbytes, seconds=min(seen)
+        )
+
+
+def probe(stage: Stage, transport: str) -> LinkFit:
+    """Return the fit of a link between two of the actors."""
+    members = stage.form(transport, workers=2)
+    calls = [member.actor.probe_link.remote() for member in members]
+    told = gather(members, calls, seconds=_PROBE_SECONDS, stop=stage.stop)
+    return fit_link(told[0])
