@@ -122,22 +122,21 @@ def _sleep(context, peer, offset, value, begun):
     address = block_of(context, peer) + offset
     own = block_of(context, context_word(context, RANK))
     until = begun + context_word(context, DEADLINE_NS)
-    while True:
-        store(own + ASLEEP_FOR, offset)
-        store(own + ASLEEP_FOR + 8, value)
-        store_release(own + ASLEEP, peer + 1)
-        fence()
-        if load_acquire(address) < value:
-            _doze(context, until)
-        store_release(own + ASLEEP, 0)
-        if load_acquire(address) >= value:
-            return DONE
+    store(own + ASLEEP_FOR, offset)
+    store(own + ASLEEP_FOR + 8, value)
+    store_release(own + ASLEEP, peer + 1)
+    fence()
+    while load_acquire(address) < value:
         status = _broken(context, peer)
         if status != DONE:
             return status
         if now_ns(context) >= until:
+            # who looks for a culprit at this moment must find us still waiting
             store(context + 8 * CULPRIT, _blamed(context, peer))
             return LATE
+        _doze(context, until)
+    store_release(own + ASLEEP, 0)
+    return DONE
 
 
 @njit(nogil=True, cache=True)
