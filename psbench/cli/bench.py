@@ -38,7 +38,8 @@ def number_of_workers(text: str) -> int:
     return int(text)
 
 
-def _size(text: str) -> int:
+def number_of_bytes(text: str) -> int:
+    """Return a size, with its unit or in bytes; ValueError for anything else."""
     return int(text) if text.isdecimal() else parse_bytes(text)
 
 
@@ -51,7 +52,7 @@ def _size(text: str) -> int:
 @click.option(
     "--sizes",
     metavar="S,T",
-    callback=list_of(_size),
+    callback=list_of(number_of_bytes),
     help="Such as 1024,64KiB,100MB. Default: 1 KiB to 16 MiB, each 4 times the last.",
 )
 @click.option(

@@ -10,6 +10,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
+from psbench.cli.schedule_auto import show_auto
 from psbench.errors import SpecError
 from psbench.schedules import (
     ALGORITHMS,
@@ -28,19 +29,29 @@ MAX_PAIRS = 2**24
 
 
 def _complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    return [name for name in ALGORITHMS if name.startswith(incomplete)]
+    return [name for name in (*ALGORITHMS, "auto") if name.startswith(incomplete)]
 
 
 @click.command("schedule")
 @click.argument("algorithm", shell_complete=_complete)
 @click.option("--workers", type=int, required=True, metavar="N", help="Number of ranks.")
 @click.option("--chunks", type=int, metavar="C", help="Number of chunks (the algorithm chooses).")
+@click.option("--size", metavar="S", help="For auto: bytes of the vector, such as 4MiB.")
+@click.option("--network", metavar="FILE", help="For auto: a file of psbench calibrate.")
 @click.option("--all", "everything", is_flag=True, help="Shorten nothing.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, and nothing else.")
 def command(
-    algorithm: str, workers: int, chunks: int | None, everything: bool, as_json: bool
+    algorithm: str,
+    workers: int,
+    chunks: int | None,
+    size: str | None,
+    network: str | None,
+    everything: bool,
+    as_json: bool,
 ) -> None:
     """Show what ALGORITHM (ring, tree) sends, check it, and count each rank's traffic.
+
+    ALGORITHM auto shows instead what each is predicted to take for vectors of --size.
 
     \b
     Example:
@@ -48,6 +59,11 @@ def command(
 
     With --json there is one line a transfer (kind "transfer") and then one a rank ("traffic").
     """
+    if algorithm == "auto":
+        show_auto(workers, size, network, as_json)
+        return
+    if size is not None or network is not None:
+        raise SpecError(f"--size and --network are for auto, and {algorithm} goes by neither")
     schedule = _schedule(algorithm, workers, chunks)
     verify(schedule)
     counts = traffic(schedule)

@@ -1,11 +1,11 @@
 """The engines by name, and what the driver asks of one."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol, Self
 
 from psbench.errors import PlacementError
 from psbench.results import EngineOutput
-from psbench.spec import Cell, Trial
+from psbench.spec import Cell, NetworkFile, Trial
 
 
 class Engine(Protocol):
@@ -17,6 +17,10 @@ class Engine(Protocol):
     @property
     def clock_uncertainty_s(self) -> float | None:
         """0 where all processes read one clock, None where it was not measured. Once entered."""
+
+    @property
+    def networks(self) -> Mapping[str, NetworkFile]:
+        """What was measured for `algorithm: auto`, by transport. Once entered."""
 
     @property
     def warnings(self) -> Sequence[str]:
@@ -36,7 +40,10 @@ class Engine(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
 
-def live(cells: Sequence[Cell]) -> Engine:
+Networks = Mapping[str, NetworkFile]
+
+
+def live(cells: Sequence[Cell], networks: Networks) -> Engine:
     """Return the engine on Ray; PlacementError where Ray or torch is not installed."""
     try:
         from psbench.live.engine import LiveEngine
@@ -45,7 +52,8 @@ def live(cells: Sequence[Cell]) -> Engine:
             f"the live engine needs {error.name}, which is not installed here; "
             f"install psbench with its dependencies (reading results needs neither ray nor torch)"
         ) from error
-    return LiveEngine(cells)
+    return LiveEngine(cells, networks)
 
 
-ENGINES: dict[str, Callable[[Sequence[Cell]], Engine]] = {"live": live}
+ENGINES: dict[str, Callable[[Sequence[Cell], Networks], Engine]] = {"live": live}
+"""Each takes the cells of a run, and what the run measured when it began: nothing, if it is new."""

@@ -8,7 +8,7 @@ from psbench.driver.events import event
 from psbench.driver.labels import cell_labels
 from psbench.errors import ResultsError, SpecError
 from psbench.results import RunFolder, has_manifest, read_journal, read_manifest, read_status
-from psbench.spec import Cell, Spec, cell_fields, cell_id
+from psbench.spec import Cell, NetworkFile, Spec, cell_fields, cell_id, network_of
 
 _VERSIONS = ("python", "psbench", "ray", "torch")
 _MOST_NAMED = 3
@@ -43,6 +43,16 @@ def resumed_spec(run: Path, asked: Spec | None) -> Spec:
             "with that run, or name another folder"
         )
     return kept
+
+
+def known_networks(run: Path) -> dict[str, NetworkFile]:
+    """Return what the run in folder `run` measured for `algorithm: auto`, by transport: it goes on
+    with that, so that auto stands for the same in all its trials."""
+    documents = read_manifest(run).get("networks", {}) if has_manifest(run) else {}
+    try:
+        return {name: network_of(document) for name, document in documents.items()}
+    except SpecError as error:
+        raise ResultsError(f"{run / 'manifest.json'}: networks: {error}") from error
 
 
 def is_finished(run: Path) -> bool:

@@ -12,7 +12,7 @@ from psbench.driver.labels import cell_labels
 from psbench.driver.manifest import describe_cell
 from psbench.driver.order import interleave
 from psbench.driver.progress import Reporter, reporter
-from psbench.driver.resume import go_on, is_finished, resumed_spec
+from psbench.driver.resume import go_on, is_finished, known_networks, resumed_spec
 from psbench.driver.warnings import all_warnings, known_warnings, warnings_before
 from psbench.errors import ResultsError, SpecError
 from psbench.results import (
@@ -76,7 +76,9 @@ def _run(spec: Spec, folder: RunFolder) -> None:
         report.say(f"{spec.name}: {some}{count(len(trials), 'trial')} -> {folder.path}")
         try:
             with stop.at_once():
-                engine = stack.enter_context(ENGINES[cells[0].engine](cells)) if left else None
+                make = ENGINES[cells[0].engine]
+                networks = known_networks(folder.path)
+                engine = stack.enter_context(make(cells, networks)) if left else None
         except BaseException:
             folder.discard()  # nothing was measured, and nothing is to be kept
             raise
@@ -141,6 +143,7 @@ def _begin(spec: Spec, folder: RunFolder, engine: Engine, report: Reporter) -> N
                 cells=[describe_cell(cell, labels[cell_id(cell)]) for cell in cells],
                 environment=where | {"copy_limit": asdict(copy_limit())},
                 warnings=warnings,
+                networks={name: n.model_dump(mode="json") for name, n in engine.networks.items()},
             )
         )
     known = known_warnings(folder.path)

@@ -3,21 +3,25 @@
 import contextlib
 import os
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import ray
 
 from psbench.errors import Mismatch, PeerTimeout, PsbenchError, TrialTimeout
+from psbench.live.auto import network_file, network_from
+from psbench.live.bench.stage import Stage
 from psbench.live.cluster import cluster
 from psbench.live.cores import share_out
+from psbench.live.host import Host
 from psbench.live.job import DIVERGED, OK, Job, Report
+from psbench.live.picks import measure_networks, picked
 from psbench.live.placement import Layout, Member, Pool
 from psbench.live.transports import SHARED_MEMORY, resolve_transport
 from psbench.live.watch import gather, watch
 from psbench.live.world import form_world
 from psbench.results import NOT_PINNED, EngineOutput, EvalRow, TrialRow, TrialStatus, crowded
-from psbench.spec import Cell, Trial
+from psbench.spec import Cell, NetworkFile, Trial
 from psbench.training import check_tasks, working_folder
 
 _EVALUATE_SECONDS = 300.0
@@ -30,8 +34,12 @@ class LiveEngine:
     cluster cannot hold the largest cell.
     """
 
-    def __init__(self, cells: Sequence[Cell]) -> None:
+    def __init__(
+        self, cells: Sequence[Cell], networks: Mapping[str, NetworkFile] | None = None
+    ) -> None:
+        """`networks` are those that the run measured when it began, by transport."""
         self._cells = cells
+        self._networks = {name: network_from(file) for name, file in (networks or {}).items()}
         self._largest = max(cells, key=lambda cell: cell.cpus)
         self._sizes: dict[Layout, int] = {}
         for cell in cells:
@@ -53,6 +61,7 @@ class LiveEngine:
             self.cluster = stack.enter_context(cluster(self._largest.cpus))
             stack.callback(self._close_pool)
             self._pool_for(self._largest)
+            self._networks = measure_networks(self._cells, self._networks, self._stage_for)
             self._stack = stack.pop_all()
         return self
 
@@ -62,6 +71,10 @@ class LiveEngine:
     @property
     def clock_uncertainty_s(self) -> float | None:
         return 0.0 if self.cluster.num_hosts == 1 else None
+
+    @property
+    def networks(self) -> dict[str, NetworkFile]:
+        return {name: network_file(network) for name, network in self._networks.items()}
 
     @property
     def warnings(self) -> list[str]:
@@ -88,6 +101,7 @@ class LiveEngine:
             cell_id=cell_id,
             attempt=attempt,
             loopback=self.cluster.embedded,
+            algorithm=picked(trial.cell, self._networks),
         )
         self._generation += 1
         try:
@@ -109,6 +123,15 @@ class LiveEngine:
             self._pool = Pool(layout, self._sizes[layout])
         return self._pool
 
+    def _stage_for(self, cell: Cell) -> Stage:
+        """Return the actors of a cell, to be measured before any trial: Ctrl-C strikes at once."""
+        return Stage(
+            self._pool_for(cell),
+            loopback=self.cluster.embedded,
+            cores=lambda hosts: shares_of_cores(cell, hosts),
+            stop=lambda: False,
+        )
+
     def _discard(self) -> None:
         if self._pool is not None:
             self._pool.discard()
@@ -123,7 +146,14 @@ class Attempt:
     """One attempt at one trial."""
 
     def __init__(
-        self, pool: Callable[[], Pool], trial: Trial, *, cell_id: str, attempt: int, loopback: bool
+        self,
+        pool: Callable[[], Pool],
+        trial: Trial,
+        *,
+        cell_id: str,
+        attempt: int,
+        loopback: bool,
+        algorithm: str | None,
     ) -> None:
         self._pool = pool
         self._trial = trial
@@ -134,6 +164,7 @@ class Attempt:
         }
         self._transport = resolve_transport(trial.cell.transport)
         self._loopback = loopback
+        self._algorithm = algorithm
         self._members: list[Member] = []
         self._cores: list[tuple[int, ...]] = []
 
@@ -141,7 +172,7 @@ class Attempt:
         """Form the world, run the trial in it, evaluate, sum up."""
         cell = self._trial.cell
         self._members = self._pool().take(workers=cell.workers, servers=cell.servers)
-        self._cores = self._shares_of_cores()
+        self._cores = shares_of_cores(cell, [member.host for member in self._members])
         form_world(
             self._members,
             transport=self._transport,
@@ -150,7 +181,12 @@ class Attempt:
             generation=generation,
             stop=stop,
         )
-        job = Job(trial=self._trial, generation=generation, folder=working_folder())
+        job = Job(
+            trial=self._trial,
+            generation=generation,
+            folder=working_folder(),
+            algorithm=self._algorithm,
+        )
         workers, servers = self._members[: cell.workers], self._members[cell.workers :]
         calls = [member.actor.train.remote(job) for member in workers]
         calls += [member.actor.serve.remote(job) for member in servers]
@@ -165,13 +201,6 @@ class Attempt:
         timed_out = isinstance(error, PeerTimeout | TrialTimeout)
         row = self._row(status="timed_out" if timed_out else "failed")
         return TrialRow(**(row | {"error": " ".join(str(error).split())}))
-
-    def _shares_of_cores(self) -> list[tuple[int, ...]]:
-        cell = self._trial.cell
-        if not cell.pin:
-            return [() for _ in self._members]
-        hosts = [member.host for member in self._members]
-        return share_out(hosts, cores_each=cell.cpus_per_process)
 
     def _check_samples(self, reports: list[Report]) -> None:
         """Raise Mismatch where processes read different data, as hosts of unlike software may."""
@@ -240,6 +269,7 @@ class Attempt:
                 "node_hosts": tuple(host.name for host in hosts),
                 "one_clock": len({host.boot for host in hosts}) <= 1,
                 "threads": self._trial.cell.cpus_per_process,
+                "algorithm": self._algorithm,
                 "pinned_cores": tuple(",".join(map(str, cores)) for cores in self._cores),
             }
         )
@@ -251,3 +281,10 @@ def _pushes(workers: list[Report], servers: list[Report]) -> dict[str, int]:
         "pushes_acknowledged": sum(report.pushes or 0 for report in workers),
         "pushes_applied": sum(report.pushes or 0 for report in servers),
     }
+
+
+def shares_of_cores(cell: Cell, hosts: Sequence[Host]) -> list[tuple[int, ...]]:
+    """Return the cores that each process of a cell is held to; none where it is not."""
+    if not cell.pin:
+        return [() for _ in hosts]
+    return share_out(hosts, cores_each=cell.cpus_per_process)

@@ -24,11 +24,15 @@ class Job:
     generation: int
     folder: str
     """the driver's working directory, where a user's own model and data are looked for"""
+    algorithm: str | None = None
+    """what `algorithm: auto` stands for; None where the spec names one, or none is needed"""
 
     def strategy(self, numel: int) -> Strategy:
         """Build the trial's strategy for flat vectors of `numel` elements."""
         cell = self.trial.cell
         options = cell.strategy.model_dump(exclude={"kind"})
+        if self.algorithm is not None:
+            options["algorithm"] = self.algorithm
         options |= {"accumulate": cell.accumulate, "reduce": cell.reduce}
         if cell.servers:
             options["servers"] = cell.servers

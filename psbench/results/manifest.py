@@ -1,6 +1,6 @@
 """The manifest: what a run was asked, and where it ran; written once, before the first trial."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ def build_manifest(
     cells: list[dict[str, Any]],
     environment: dict[str, Any],
     warnings: Sequence[str] = (),
+    networks: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the manifest of a run; `RunFolder.write_manifest` adds the run's id.
 
@@ -42,7 +43,8 @@ def build_manifest(
     target (such as {"accuracy": 0.95}, or None) and fields (the whole cell as JSON).
     `environment` comes from `environment()`, with "copy_limit", the fields of a CopyLimit, where it
     was measured. `warnings` are what was known before the first trial,
-    one line each.
+    one line each. `networks`, by transport, are what was measured for `algorithm: auto`, as their
+    files have it; there is no such field where there are none.
     """
     return {
         "schema_version": SCHEMA_VERSION,
@@ -55,6 +57,7 @@ def build_manifest(
         "cells": cells,
         "environment": environment,
         "warnings": list(warnings),
+        **({"networks": dict(networks)} if networks else {}),
     }
 
 

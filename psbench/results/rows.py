@@ -96,6 +96,8 @@ class TrialRow:
     """The most memory each node held at once during the trial; empty where it was not measured."""
     pinned_cores: tuple[str, ...] = ()
     """The cores each node was held to, such as "0" or "2,3"; "" for a node that was not."""
+    algorithm: str | None = None
+    """The all-reduce that `algorithm: auto` picked; None where the spec names what to do."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -20,6 +20,8 @@ Algorithm = Literal[
     "hierarchical_leaders",
     "hierarchical_rails",
 ]
+AnyAlgorithm = Literal[Algorithm, "auto"]
+"""auto: the one predicted to be fastest"""
 Consistency = Literal["synchronous", "asynchronous"]
 Engine = Literal["live"]
 Transport = Literal["auto", "gloo", "shared_memory"]

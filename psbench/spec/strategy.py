@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Discriminator, Field, ValidationInfo, field_validator
 
 from psbench.spec.messages import conflict, show, unknown, wrong
-from psbench.spec.names import ALGORITHMS, Algorithm, Consistency
+from psbench.spec.names import ALGORITHMS, AnyAlgorithm, Consistency
 from psbench.spec.structure import Frozen
 
 NEEDS_HOSTS = ("hierarchical_leaders", "hierarchical_rails")
@@ -13,6 +13,7 @@ NEEDS_HOSTS = ("hierarchical_leaders", "hierarchical_rails")
 
 SHORTHANDS: dict[str, dict[str, str]] = {
     **{name: {"kind": "all_reduce", "algorithm": name} for name in ALGORITHMS},
+    "auto": {"kind": "all_reduce", "algorithm": "auto"},
     "ps-sync": {"kind": "parameter_server", "consistency": "synchronous"},
     "ps-async": {"kind": "parameter_server", "consistency": "asynchronous"},
     "native": {"kind": "native"},
@@ -25,11 +26,19 @@ class AllReduce(Frozen):
     """All ranks sum their gradients by one of our schedules."""
 
     kind: Literal["all_reduce"]
-    algorithm: Algorithm
+    algorithm: AnyAlgorithm
+    """auto: the one predicted to be fastest, from what is measured when the run starts"""
     chunks: Annotated[int, Field(ge=1)] | None = None
     """parts the vector is cut into; null: the algorithm's own choice"""
     roots: Annotated[int, Field(ge=1)] | None = None
     """ranks that sum a part each, of a star; null: one"""
+
+    @field_validator("chunks")
+    @classmethod
+    def _auto_has_its_own(cls, chunks: int | None, info: ValidationInfo) -> int | None:
+        if chunks is not None and info.data.get("algorithm") == "auto":
+            raise conflict("auto goes by each algorithm's own number of chunks; leave it out")
+        return chunks
 
     @field_validator("roots")
     @classmethod

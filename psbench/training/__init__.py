@@ -2,7 +2,7 @@
 
 from psbench.training.check import check_task, check_tasks
 from psbench.training.divergence import Divergence
-from psbench.training.learner import Learner, build_learner
+from psbench.training.learner import Learner, build_learner, vector_nbytes
 from psbench.training.reference import ReferenceStep, bare_loop, reference
 from psbench.training.store import TorchStore
 from psbench.training.tasks import (
@@ -31,5 +31,6 @@ __all__ = [
     "check_tasks",
     "data_digest",
     "reference",
+    "vector_nbytes",
     "working_folder",
 ]

@@ -63,6 +63,17 @@ def build_learner(
     return ModelLearner(cell, cell.task, seed=seed, repeat=repeat, rank=rank, allocate=allocate)
 
 
+def vector_nbytes(cell: Cell) -> int:
+    """Return the bytes of the flat vector that the ranks of a cell sum, without reading data."""
+    if isinstance(cell.task, PayloadTask):
+        itemsize = DTYPES[cell.task.dtype].itemsize
+        return cell.task.payload - cell.task.payload % itemsize
+    dtype = DTYPES[cell.task.dtype]
+    model = build_model(build_task(cell.task), dtype, seed=0, repeat=0)
+    numel = sum(parameter.numel() for parameter in model.parameters()) + ModelLearner.carried
+    return numel * dtype.itemsize
+
+
 class ModelLearner:
     """A model whose tensors are views of the flat vectors, and whose loss travels with them."""
 

@@ -50,7 +50,7 @@ def test_bash_completes_commands_options_names_and_files(complete):
     assert complete("psbench s") == ["schema", "schedule"]
     assert complete("psbench --v") == ["--version"]
     assert {"--set", "--out", "--json"} <= set(complete("psbench run --"))
-    assert complete("psbench schedule ") == list(ALGORITHMS)
+    assert complete("psbench schedule ") == [*ALGORITHMS, "auto"]
     assert complete("psbench schedule t") == ["tree"]
     assert complete("psbench run ") == ["-o", "default"]
     assert complete("psbench run x.yaml --out ") == ["-o", "dirnames"]

@@ -110,7 +110,7 @@ def _kinds(*models) -> tuple[str, ...]:
 def test_each_name_is_known_where_it_is_used():
     assert _kinds(Sgd, Adam) == OPTIMIZERS
     assert _kinds(AllReduce, ParameterServer, Native, NoSync, Bare) == STRATEGIES
-    assert get_args(AllReduce.model_fields["algorithm"].annotation) == ALGORITHMS
+    assert get_args(AllReduce.model_fields["algorithm"].annotation) == (*ALGORITHMS, "auto")
     assert get_args(ParameterServer.model_fields["consistency"].annotation) == CONSISTENCIES
     names, _ = ModelTask.model_json_schema()["properties"]["model"]["anyOf"]
     assert tuple(names["enum"]) == MODELS
@@ -120,7 +120,7 @@ def test_each_name_is_known_where_it_is_used():
 
 def test_shorthands_name_every_algorithm_and_consistency():
     named = {value for fields in SHORTHANDS.values() for value in fields.values()}
-    assert named == {*STRATEGIES, *ALGORITHMS, *CONSISTENCIES}
+    assert named == {*STRATEGIES, *ALGORITHMS, "auto", *CONSISTENCIES}
     for name, fields in SHORTHANDS.items():
         where = {"workers": 1, "cluster": {"hosts": 1}}
         assert make(strategy=name, **where) == make(strategy=fields, **where)
