@@ -58,8 +58,9 @@ class InPlaceCollective:
             self._say(header)
         if self._registered is not None:
             self._registered.copy_(vector)
-        self._world.check_open()
-        status = loop.run(self._world.context, self._address, 0)
+        if self._world.closed:
+            self._world.check_open()
+        status = loop.run(self._address)
         if status != waiting.DONE:
             self._go_on(status)
         if self._registered is not None:
@@ -76,6 +77,7 @@ class InPlaceCollective:
         if self._lowered.renamed:
             self._second = self._transport.allocate(self.numel, dtype=dtype)
         for word, value in (
+            (loop.CONTEXT, self._world.context),
             (loop.CHANNEL, self._channel),
             (loop.KIND, kind_of(dtype)),
             (loop.ITEMSIZE, dtype.itemsize),
@@ -115,8 +117,8 @@ class InPlaceCollective:
     def _go_on(self, status: int) -> None:
         """End what the compiled loop did not: sums handed back, and errors."""
         while status == waiting.HANDED_BACK:
-            after = self._sum_by_torch(self._world.stopped_at)
-            status = loop.run(self._world.context, self._address, after)
+            self._plan[loop.PC] = self._sum_by_torch(int(self._plan[loop.PC]))
+            status = loop.run(self._address)
         if status == waiting.DISAGREES:
             self._complain(self._world.culprit)
         self._world.check(status, "in a collective")

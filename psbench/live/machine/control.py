@@ -20,17 +20,17 @@ BARRIER = 2 * LINE
 
 CHANNELS = 16
 CHANNEL_0 = 4 * LINE
-CHANNEL_SIZE = 4 * LINE
-PROGRESS = 0
-"""within a channel: how far the owner has come in its collectives"""
-HEADERS = LINE
-"""within a channel: what it says of the collective it is in, in turn at two places"""
+CHANNEL_SIZE = 2 * LINE
+"""a channel has two lines, for its collectives in turn: a rank may enter the next one while others
+still read what it said of the last"""
 
 GENERATION, STEP, DTYPE, NUMEL, TABLE, VECTOR, SCRATCH = range(7)
-"""the words of a header: those of `live.headers.Header`, what tells tables apart, and where in the
-owner's memory its vector and its second buffer lie"""
+"""the words of a header: those of `live.headers.Header`, what tells schedules apart, and where in
+the owner's memory its vector and its second buffer lie"""
 AGREED = 5
 """the first words of a header, in which all ranks must agree"""
+PROGRESS = 7 * 8
+"""behind the header, on its line: how far the owner has come in this collective and all before"""
 
 MAILBOXES = CHANNEL_0 + CHANNELS * CHANNEL_SIZE
 SLOTS = 32
@@ -45,9 +45,9 @@ FIRST_SLOT = 2 * LINE
 MAILBOX_SIZE = FIRST_SLOT + SLOTS * SLOT_SIZE
 
 
-def channel_at(number: int) -> int:
-    """Return where a channel's words lie."""
-    return CHANNEL_0 + number * CHANNEL_SIZE
+def header_at(channel: int, call: int) -> int:
+    """Return where the header of a channel's `call`-th collective lies."""
+    return CHANNEL_0 + channel * CHANNEL_SIZE + call % 2 * LINE
 
 
 def mailbox_at(channel: int, peer: int, size: int) -> int:

@@ -8,8 +8,7 @@ from typing import Any
 
 from numba import njit, types
 
-from psbench.live.machine.control import AGREED, HEADERS, LINE, PROGRESS, SCRATCH, VECTOR
-from psbench.live.machine.control import channel_at as _channel_at
+from psbench.live.machine.control import AGREED, PROGRESS, SCRATCH, VECTOR, header_at
 from psbench.live.machine.intrinsics import load, memcpy, store, vector_operations
 from psbench.live.machine.waiting import (
     CALLS,
@@ -19,7 +18,6 @@ from psbench.live.machine.waiting import (
     HANDED_BACK,
     RANK,
     SIZE,
-    STOPPED_AT,
     block_of,
     context_word,
     post,
@@ -30,10 +28,11 @@ END, WAIT, POST, MOVE = range(4)
 """instructions: END; WAIT peer value; POST value; MOVE start stop sources destinations, then the
 place of each, a rank times 2 plus a buffer. Positions are elements."""
 
-CHANNEL, KIND, ITEMSIZE, STEPS, CODE, BASES, PLACES, HEADER = range(8)
-"""the words of a plan: the channel; the kind of its numbers and their size; how many steps a call
-adds to the channel's; addresses of the instructions, of room for the address of each (rank,
-buffer), of room for those of one instruction; then the words of our header"""
+CONTEXT, CHANNEL, KIND, ITEMSIZE, STEPS, CODE, PC, BASES, PLACES, HEADER = range(10)
+"""the words of a plan: the address of the context; the channel; the kind of its numbers and their
+size; how many steps a call adds to the channel's; the address of the instructions, and the one to
+begin with; addresses of room for the address of each (rank, buffer), and of room for those of one
+instruction; then the words of our header"""
 
 KINDS = {
     "float32": types.float32,
@@ -48,7 +47,7 @@ _HEADER_WORDS = SCRATCH + 1
 _VECTOR_BYTES = 128
 _COPY_BYTES = 32768
 
-channel_at = njit(nogil=True)(_channel_at)
+_header_at = njit(nogil=True)(header_at)
 
 
 def _summing(kind: Any) -> Any:
@@ -116,37 +115,26 @@ def combine(kind, places, num_sources, num_destinations, nbytes):
 
 
 @njit(nogil=True)
-def _header_at(context, channel):
-    """Return where, in a block, the header of the channel's present collective lies."""
-    return channel_at(channel) + HEADERS + LINE * (context_word(context, CALLS + 2 * channel) % 2)
-
-
-@njit(nogil=True)
-def _enter(context, plan):
+def _enter(context, plan, header, begun):
     """Say what collective we enter, and that our vector may be read."""
-    rank, channel, bases = context_word(context, RANK), load(plan), load(plan + 8 * BASES)
+    rank, bases = context_word(context, RANK), load(plan + 8 * BASES)
     for peer in range(context_word(context, SIZE)):
         store(bases + 16 * peer, 0)
     own = block_of(context, rank)
     ours = plan + 8 * HEADER
     store(bases + 16 * rank, own + load(ours + 8 * VECTOR))
     store(bases + 16 * rank + 8, own + load(ours + 8 * SCRATCH))
-    header = own + _header_at(context, channel)
     for word in range(_HEADER_WORDS):
-        store(header + 8 * word, load(ours + 8 * word))
-    post(
-        context,
-        channel_at(channel) + PROGRESS,
-        context_word(context, CALLS + 2 * channel + 1) + 1,
-    )
+        store(own + header + 8 * word, load(ours + 8 * word))
+    post(context, header + PROGRESS, begun + 1)
 
 
 @njit(nogil=True)
-def _meet(context, plan, peer):
+def _meet(context, plan, header, peer):
     """Hold a peer's header against ours, and note where its vectors lie; DONE or DISAGREES."""
-    channel, bases, ours = load(plan), load(plan + 8 * BASES), plan + 8 * HEADER
+    bases, ours = load(plan + 8 * BASES), plan + 8 * HEADER
     block = block_of(context, peer)
-    theirs = block + _header_at(context, channel)
+    theirs = block + header
     for word in range(AGREED):
         if load(theirs + 8 * word) != load(ours + 8 * word):
             store(context + 8 * CULPRIT, peer)
@@ -172,37 +160,38 @@ def _move(plan, at):
 
 
 @njit(nogil=True, cache=True)
-def run(context, plan, pc):
-    """Run the plan at address `plan` from instruction `pc` on; at 0, enter the collective first.
+def run(plan):
+    """Run the plan at an address from its PC on; at 0, enter the collective first.
 
-    Returns DONE; LOST, LATE or DISAGREES, of which the context names the culprit; or HANDED_BACK,
-    where the context says at which MOVE, and the caller is to carry it out and to go on behind it.
+    Returns DONE; what a wait ended with, or DISAGREES, where the context names the culprit; or
+    HANDED_BACK, where PC is at a MOVE that the caller is to carry out, to go on behind it.
     """
-    if pc == 0:
-        _enter(context, plan)
-    channel, code, bases = load(plan), load(plan + 8 * CODE), load(plan + 8 * BASES)
-    progress = channel_at(channel) + PROGRESS
-    begun = context_word(context, CALLS + 2 * channel + 1)
-    at = code + 8 * pc
+    context, code, bases = load(plan), load(plan + 8 * CODE), load(plan + 8 * BASES)
+    calls = context + 8 * (CALLS + 2 * load(plan + 8 * CHANNEL))
+    header, begun = _header_at(load(plan + 8 * CHANNEL), load(calls)), load(calls + 8)
+    progress = header + PROGRESS
+    at = code + 8 * load(plan + 8 * PC)
+    if at == code:
+        _enter(context, plan, header, begun)
     status = DONE
     while load(at) != END:
         if load(at) == WAIT:
             peer = load(at + 8)
             status = wait(context, peer, progress, begun + load(at + 16))
             if status == DONE and load(bases + 16 * peer) == 0:
-                status = _meet(context, plan, peer)
-            if status != DONE:
-                return status
+                status = _meet(context, plan, header, peer)
             at += 24
         elif load(at) == POST:
             post(context, progress, begun + load(at + 8))
             at += 16
         else:
-            if _move(plan, at) != DONE:
-                store(context + 8 * STOPPED_AT, (at - code) // 8)
-                return HANDED_BACK
+            status = _move(plan, at)
+            if status == HANDED_BACK:
+                store(plan + 8 * PC, (at - code) // 8)
             at += 8 * (5 + load(at + 24) + load(at + 32))
-    calls = context + 8 * (CALLS + 2 * channel)
+        if status != DONE:
+            return status
+    store(plan + 8 * PC, 0)
     store(calls, load(calls) + 1)
-    store(calls + 8, load(calls + 8) + load(plan + 8 * STEPS))
+    store(calls + 8, begun + load(plan + 8 * STEPS))
     return DONE

@@ -29,11 +29,10 @@ from psbench.live.machine.intrinsics import (
 )
 
 # a context is what a process keeps of its world: words at these positions
-RANK, SIZE, DEADLINE_NS, POLLED, BLOCKS, EVENTS, ROOM, CULPRIT, STOPPED_AT, CALLS = range(10)
+RANK, SIZE, DEADLINE_NS, POLLED, BLOCKS, EVENTS, ROOM, CULPRIT, CALLS = range(9)
 """who we are; the longest wait; addresses of: struct pollfd of our eventfd and each peer's socket,
-the peers' control blocks, their eventfds, 16 bytes of room; results: whom an error is about, and
-where a table stopped; then, for each channel, its collectives so far and the steps of all of them
-"""
+the peers' control blocks, their eventfds, 16 bytes of room; whom an error is about; then, for each
+channel, its collectives so far and the steps of all of them"""
 CONTEXT_WORDS = CALLS + 2 * CHANNELS
 
 DONE, LOST, LATE, MISMATCH, DISAGREES, HANDED_BACK = range(6)

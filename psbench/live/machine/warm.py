@@ -20,7 +20,7 @@ def _compile() -> None:
     assert sys.byteorder == "little", "words of struct pollfd are taken apart as such"
     word, words = "int64", "int64[::1]"
     for function, signature in (
-        (loop.run, (word,) * 3),
+        (loop.run, (word,)),
         (loop.combine, (word,) * 5),
         (waiting.wait, (word,) * 4),
         (waiting.wait_for_any, (word, words, words, word)),

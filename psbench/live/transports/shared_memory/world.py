@@ -53,7 +53,7 @@ class World:
         self.context = self._context.ctypes.data
         """the address that compiled functions take"""
         self._barriers = 0
-        self._closed = False
+        self.closed = False
 
     def _fill_context(self) -> list[object]:
         """Point the context at what it needs; returns that, to be kept."""
@@ -110,15 +110,10 @@ class World:
         """Whom the last compiled function that failed is about; -1 for nobody alone."""
         return int(self._context[waiting.CULPRIT])
 
-    @property
-    def stopped_at(self) -> int:
-        """The instruction at which a plan was handed back."""
-        return int(self._context[waiting.STOPPED_AT])
-
     def header(self, peer: int, channel: int, number: int) -> list[int]:
         """Return the first words of what a peer says of the channel's present collective."""
-        call = int(self._context[waiting.CALLS + 2 * channel]) % 2
-        place = control.channel_at(channel) + control.HEADERS + control.LINE * call
+        call = int(self._context[waiting.CALLS + 2 * channel])
+        place = control.header_at(channel, call)
         return [int(word) for word in self.words(peer, place, number)]
 
     def check(self, status: int, doing: str) -> None:
@@ -146,14 +141,14 @@ class World:
 
     def check_open(self) -> None:
         """Raise TransportError once closed."""
-        if self._closed:
+        if self.closed:
             raise TransportError("the transport is closed")
 
     def close(self) -> None:
         """Leave in good order. Memory goes with the last vector in it. Idempotent."""
-        if self._closed:
+        if self.closed:
             return
-        self._closed = True
+        self.closed = True
         self.words(self.rank, control.LEFT, 1)[0] = 1
         for peer in self._peers:
             peer.close()
