@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from psbench.cli.bench import list_of, number_of_workers
+from psbench.cli.bench import list_of, number_of_bytes, number_of_workers
 from psbench.cli.streams import say, stdout_on_stderr
 
 
@@ -19,11 +19,19 @@ from psbench.cli.streams import say, stdout_on_stderr
     help="Numbers of ranks with which all-reduces are timed.",
 )
 @click.option(
+    "--sizes",
+    metavar="S,T",
+    callback=list_of(number_of_bytes),
+    help="Vectors that are timed. Default: 1 KiB to 64 MiB, each 4 times the last.",
+)
+@click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write what was found to this file (YAML).",
 )
-def command(transport: str, workers: tuple[int, ...], out: Path | None) -> None:
+def command(
+    transport: str, workers: tuple[int, ...], sizes: tuple[int, ...] | None, out: Path | None
+) -> None:
     """Measure the network: latency, overhead and bandwidth of messages, and timings of all-reduces.
 
     \b
@@ -43,7 +51,7 @@ def command(transport: str, workers: tuple[int, ...], out: Path | None) -> None:
 
     BenchPlan(transports=(transport,), workers=workers)  # says what is wrong with them
     with stdout_on_stderr():
-        file, residuals = calibrate(transport, workers, say)
+        file, residuals = calibrate(transport, workers, sizes, say)
     network = network_from(file)
     assert network.uncertainty is not None, "it has just been measured"
     console = Console(markup=False, highlight=False)

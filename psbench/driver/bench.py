@@ -31,13 +31,13 @@ def bench(plan: BenchPlan, known: NetworkFile | None, say: Say) -> Iterator[Benc
 
 
 def calibrate(
-    transport: str, workers: Sequence[int], say: Say
+    transport: str, workers: Sequence[int], sizes: Sequence[int] | None, say: Say
 ) -> tuple[NetworkFile, Sequence[float]]:
-    """Return the network of a transport, with timings for each number of `workers`, and by how much
-    of each of its measurements the link's model is off."""
+    """Return the network of a transport, with timings for each number of `workers` and size in
+    bytes, and by how much of each of its measurements the link's model is off."""
     with _session(max(2, *workers), [transport], pin=True, say=say) as session:
         say(f"{transport}: messages between 2 ranks, then all-reduces of up to {max(workers)}")
-        network, fit = session.calibrate(transport, workers)
+        network, fit = session.calibrate(transport, workers, sizes)
     return network_file(network), fit.residuals.tolist()
 
 

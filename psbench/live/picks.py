@@ -1,4 +1,4 @@
-"""What `algorithm: auto` stands for in a run: picked by what is measured on the run's own actors."""
+"""What `algorithm: auto` stands for in a run, by what is measured on the run's own actors."""
 
 from collections.abc import Callable, Mapping, Sequence
 

@@ -84,19 +84,21 @@ ABSENT = object()
         ({"engine": "simulated"}, "engine: unknown engine 'simulated' (known: live)"),
         (
             {"transport": "glo"},
-            "transport: unknown transport 'glo'; did you mean 'gloo'? (known: auto, gloo)",
+            "transport: unknown transport 'glo'; did you mean 'gloo'?"
+            " (known: auto, gloo, shared_memory)",
         ),
         (
             {"strategy": "rign"},
             "strategy: unknown strategy 'rign'; did you mean 'ring'?"
             " (known: ring, tree, double_tree, recursive_doubling, halving_doubling, direct, star,"
-            " hierarchical_leaders, hierarchical_rails, ps-sync, ps-async, native, none, bare)",
+            " hierarchical_leaders, hierarchical_rails, auto, ps-sync, ps-async, native, none,"
+            " bare)",
         ),
         (
             {"strategy": None},
             "strategy: expected a name (ring, tree, double_tree, recursive_doubling,"
-            " halving_doubling, direct, star, hierarchical_leaders, hierarchical_rails, ps-sync,"
-            " ps-async, native, none, bare) or a map, got null",
+            " halving_doubling, direct, star, hierarchical_leaders, hierarchical_rails, auto,"
+            " ps-sync, ps-async, native, none, bare) or a map, got null",
         ),
         (
             {"strategy": {"kind": "allreduce"}},

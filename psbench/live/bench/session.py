@@ -73,7 +73,9 @@ class BenchSession:
             network = known
             if AUTO in plan.algorithms and network is None:
                 say(f"{transport}: measuring the network, by which auto picks")
-                network, _ = self.calibrate(transport, plan.workers, plan.sizes)
+                longest = max(plan.sizes)
+                around = [size for size in SIZES if size < 4 * longest]
+                network, _ = self.calibrate(transport, plan.workers, around)
             for workers in plan.workers:
                 say(f"{transport}, {count(workers, 'worker')}")
                 for points, served in plan.worlds():
@@ -88,12 +90,11 @@ class BenchSession:
                         yield _row(plan, point, transport, workers, seconds, wrong, limit)
 
     def calibrate(
-        self, transport: str, worlds: Sequence[int], sizes: Sequence[int] = SIZES
+        self, transport: str, worlds: Sequence[int], sizes: Sequence[int] | None
     ) -> tuple[Network, LinkFit]:
-        """Return the network of a transport, with timings in worlds of these sizes up to the
-        largest of `sizes`, and the fit of its link."""
-        needed = [size for size in SIZES if size < 4 * max(sizes)]
-        return calibrate(self._stage, transport, worlds, needed or SIZES[:1])
+        """Return the network of a transport, with timings in worlds of so many workers of vectors
+        of `sizes`, and the fit of its link."""
+        return calibrate(self._stage, transport, worlds, sizes or SIZES)
 
     def _copy_limit(self) -> CopyLimit:
         first = self._pool.take(workers=1, servers=0)
