@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 _QUANTITY = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµ]*)\s*")
+_LONGEST = 100  # characters; each text is quoted in what is said of it
 
 BYTES = {
     "B": 1,
@@ -89,6 +90,11 @@ def _decimals(value: float) -> int:
 
 
 def _split(text: str, units: Mapping[str, int | Decimal], example: str) -> tuple[Decimal, str]:
+    if len(text) > _LONGEST:
+        raise ValueError(
+            f"cannot read a text of {len(text)} characters; write a number and a unit,"
+            f" such as {example!r}"
+        )
     match = _QUANTITY.fullmatch(text)
     if match is None:
         raise ValueError(f"cannot read {text!r}; write a number and a unit, such as {example!r}")

@@ -166,6 +166,8 @@ def test_times_are_read_exactly(text, seconds):
         ("1e400 s", "not finite"),
         ("1e999999 h", "not finite"),
         ("soon", "cannot read 'soon'"),
+        ("x" * 5000, "^cannot read a text of 5000 characters; write a number and a unit, such as"),
+        ("1" * 101 + " s", "cannot read a text of 103 characters"),
     ],
 )
 def test_times_that_are_none(text, problem):

@@ -12,10 +12,17 @@ _KNOWN = {
     "native": "#56B4E9",
     "none": "#E69F00",
     "bare": "#000000",
+    "double_tree": "#882255",
+    "recursive_doubling": "#332288",
+    "halving_doubling": "#5B8C00",
+    "direct": "#AA4499",
+    "star": "#8C510A",
+    "hierarchical_leaders": "#CC3344",
+    "hierarchical_rails": "#006D77",
 }
-_OTHERS = ("#7F7F7F", "#882255", "#999933", "#332288", "#AA4499")
-"""Okabe and Ito 2008, for colour-blind readers, without the yellow, too faint for lines; what is
-not known by name has grey and colours of Tol 2021."""
+_OTHERS = ("#7F7F7F", "#999933", "#7B68EE", "#A0A0C0", "#E88FA0")
+"""Okabe and Ito 2008, for colour-blind readers, without the yellow, too faint for lines; then what
+is told apart from those, some of it of Tol 2021. What is not known by name has the others."""
 
 NUM_COLORS = len(_KNOWN) + len(_OTHERS)
 

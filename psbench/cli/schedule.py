@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import islice
+from pathlib import Path
 
 import click
 import numpy as np
@@ -32,10 +33,38 @@ def _complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[st
     return [name for name in (*ALGORITHMS, "auto") if name.startswith(incomplete)]
 
 
-@click.command("schedule")
+_HELP = f"""Show what ALGORITHM sends, check it, and count each rank's traffic.
+
+Algorithms: {", ".join(ALGORITHMS)}. For `auto` it shows instead what
+each of them is predicted to take for vectors of --size.
+
+\b
+Examples:
+    psbench schedule ring --workers 4
+    psbench schedule hierarchical_rails --workers 8 --ranks-per-host 4 --plot rails.png
+    psbench schedule auto --workers 8 --size 4MiB --network network.yaml
+
+With --json there is one line a transfer (kind "transfer") and then one a rank ("traffic").
+"""
+
+
+@click.command("schedule", help=_HELP)
 @click.argument("algorithm", shell_complete=_complete)
 @click.option("--workers", type=int, required=True, metavar="N", help="Number of ranks.")
 @click.option("--chunks", type=int, metavar="C", help="Number of chunks (the algorithm chooses).")
+@click.option("--roots", type=int, metavar="S", help="Ranks that sum a part each (star).")
+@click.option(
+    "--ranks-per-host",
+    type=int,
+    metavar="G",
+    help="Ranks on each host, for the hierarchical ones (all on one).",
+)
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Draw it too, as a message diagram, into FILE.png, .svg or .pdf.",
+)
 @click.option("--size", metavar="S", help="For auto: bytes of the vector, such as 4MiB.")
 @click.option("--network", metavar="FILE", help="For auto: a file of psbench calibrate.")
 @click.option("--all", "everything", is_flag=True, help="Shorten nothing.")
@@ -44,28 +73,27 @@ def command(
     algorithm: str,
     workers: int,
     chunks: int | None,
+    roots: int | None,
+    ranks_per_host: int | None,
+    plot: Path | None,
     size: str | None,
     network: str | None,
     everything: bool,
     as_json: bool,
 ) -> None:
-    """Show what ALGORITHM (ring, tree) sends, check it, and count each rank's traffic.
-
-    ALGORITHM auto shows instead what each is predicted to take for vectors of --size.
-
-    \b
-    Example:
-        psbench schedule ring --workers 4
-
-    With --json there is one line a transfer (kind "transfer") and then one a rank ("traffic").
-    """
     if algorithm == "auto":
+        if (chunks, roots, ranks_per_host, plot) != (None, None, None, None):
+            raise SpecError("auto takes --workers, --size and --network, and nothing to build by")
         show_auto(workers, size, network, as_json)
         return
     if size is not None or network is not None:
         raise SpecError(f"--size and --network are for auto, and {algorithm} goes by neither")
-    schedule = _schedule(algorithm, workers, chunks)
+    schedule = _schedule(algorithm, workers, chunks, roots, ranks_per_host)
     verify(schedule)
+    if plot is not None:
+        from psbench.analysis.message_diagram import save_messages
+
+        save_messages(schedule, algorithm, plot, ranks_per_host=ranks_per_host)
     counts = traffic(schedule)
     if as_json:
         lines = _json_lines(schedule, counts)
@@ -73,14 +101,29 @@ def command(
         lines = _text(algorithm, schedule, counts, limit=None if everything else SHOWN)
     for line in lines:
         click.echo(line)
+    if plot is not None and not as_json:
+        click.echo(f"\n{plot}")
 
 
-def _schedule(algorithm: str, workers: int, chunks: int | None) -> Schedule:
-    if workers < 1:
-        raise SpecError(f"--workers {workers}: at least 1 worker is needed")
-    if chunks is not None and chunks < 1:
-        raise SpecError(f"--chunks {chunks}: at least 1 chunk is needed")
-    schedule = schedule_for(algorithm, workers, chunks)
+def _schedule(
+    algorithm: str,
+    workers: int,
+    chunks: int | None,
+    roots: int | None,
+    ranks_per_host: int | None,
+) -> Schedule:
+    numbers = {
+        "--workers": (workers, "worker"),
+        "--chunks": (chunks, "chunk"),
+        "--roots": (roots, "root"),
+        "--ranks-per-host": (ranks_per_host, "rank"),
+    }
+    for option, (number, noun) in numbers.items():
+        if number is not None and number < 1:
+            raise SpecError(f"{option} {number}: at least 1 {noun} is needed")
+    if roots is not None and roots > workers:
+        raise SpecError(f"--roots {roots}: roots are ranks, and there are {workers}")
+    schedule = schedule_for(algorithm, workers, chunks, roots=roots, ranks_per_host=ranks_per_host)
     if schedule.world * schedule.num_chunks > MAX_PAIRS:
         raise SpecError(
             f"--workers {schedule.world} with {schedule.num_chunks} chunks is too large to check; "

@@ -14,7 +14,7 @@ the first. With q = 6, on ranks 0 .. 5:
 Edges have two colours and rounds take turns, one colour each. The two edges on which a rank sends,
 to its parents, differ in colour, and so do the at most two on which it receives: in each round a
 rank sends at most once and receives at most once. With an odd number of ranks, rank 0 stands above
-both roots. The broadcast is the reduction backwards.
+both roots. The reduction is the broadcast backwards, its chunks the other way round.
 
 Source: Sanders, Speck and Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and
 scan", Parallel Computing 2009.
@@ -57,7 +57,7 @@ def _rounds(world: int, num_chunks: int) -> Iterator[Round]:
             # Two rounds a chunk on each edge, one for either colour.
             chunk, turn = np.divmod((num_rounds - 1 - step if reduce else step) - edges.first, 2)
             exists = (chunk >= 0) & (chunk < count) & (turn == 0)
-            start = offset + chunk
+            start = offset + (count - 1 - chunk if reduce else chunk)
             if not exists.any():
                 continue  # the other tree's turn, with one chunk in all
             yield uniform_round(src=src, dst=dst, start=start, stop=start + exists, reduce=reduce)

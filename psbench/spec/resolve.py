@@ -11,7 +11,7 @@ from psbench.spec.document import set_at
 from psbench.spec.explain import explain, is_conflict
 from psbench.spec.identity import cell_id
 from psbench.spec.matrix import Point, Setting, points
-from psbench.spec.messages import FieldError, FieldPath
+from psbench.spec.messages import FieldError, FieldPath, printable
 from psbench.spec.strategy import SHORTHANDS
 
 
@@ -59,7 +59,7 @@ def _origin(path: FieldPath, settings: list[Setting]) -> FieldPath:
 
 
 def _describe(point: Point) -> str:
-    return ", ".join(f"{setting.field}={_brief(setting.value)}" for setting in point)
+    return printable(", ".join(f"{setting.field}={_brief(setting.value)}" for setting in point))
 
 
 def _brief(value: Any) -> str:

@@ -30,7 +30,7 @@ class AllReduce(Frozen):
     """auto: the one predicted to be fastest, from what is measured when the run starts"""
     chunks: Annotated[int, Field(ge=1)] | None = None
     """parts the vector is cut into; null: the algorithm's own choice"""
-    roots: Annotated[int, Field(ge=1)] | None = None
+    roots: Annotated[int, Field(ge=1, le=65_536)] | None = None
     """ranks that sum a part each, of a star; null: one"""
 
     @field_validator("chunks")

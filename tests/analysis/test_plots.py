@@ -7,6 +7,7 @@ from psbench.analysis import load
 from psbench.analysis.looks import strategy_colors
 from psbench.analysis.panels import MAX_ROWS, rows_of_lines
 from psbench.errors import ResultsError
+from psbench.spec import SHORTHANDS
 
 
 @pytest.fixture
@@ -99,6 +100,14 @@ def test_a_well_known_strategy_has_one_colour_in_every_run(strategies):
     colors = strategy_colors(["ring", *chunked])
     assert colors["ring"] == every["ring"]
     assert len(set(colors.values())) == 9
+
+
+def test_every_strategy_has_a_colour_of_its_own_whatever_else_is_drawn():
+    colors = strategy_colors(SHORTHANDS)
+    assert len(set(colors.values())) == len(SHORTHANDS)
+    for name, color in colors.items():
+        assert strategy_colors([name, "unheard of"])[name] == color
+        assert strategy_colors([name, "unheard of"])["unheard of"] not in colors.values()
 
 
 def test_bars_add_up_to_the_mean_step(results):

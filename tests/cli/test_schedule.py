@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from psbench.cli.schedule import command
 from psbench.errors import SpecError
+from psbench.schedules import ALGORITHMS
 
 
 def run(*arguments):
@@ -39,7 +40,7 @@ def test_one_worker_has_nothing_to_send():
 
 
 @pytest.mark.parametrize("workers", ["4", "7", "64"])
-@pytest.mark.parametrize("algorithm", ["ring", "tree"])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("everything", [(), ("--all",)])
 def test_lines_fit_the_page(algorithm, workers, everything):
     output = run(algorithm, "--workers", workers, "--chunks", "13", *everything)
@@ -76,6 +77,14 @@ def test_json_is_one_object_a_line_and_nothing_else():
         (("rign", "--workers", "4"), r"'rign'; known: ring, tree, .*; did you mean 'ring'\?"),
         (("ring", "--workers", "0"), "--workers 0: at least 1"),
         (("ring", "--workers", "4", "--chunks", "0"), "--chunks 0: at least 1"),
+        (("star", "--workers", "4", "--roots", "0"), "--roots 0: at least 1 root"),
+        (("star", "--workers", "4", "--roots", "5"), "--roots 5: roots are ranks, and there are 4"),
+        (("ring", "--workers", "4", "--roots", "2"), "ring takes no roots; star does"),
+        (("star", "--workers", "4", "--ranks-per-host", "0"), "--ranks-per-host 0: at least 1"),
+        (("star", "--workers", "4", "--ranks-per-host", "2"), "star takes no ranks_per_host; hier"),
+        (("ring", "--workers", "4", "--plot", "x.gif"), r"x.gif: .* ends in .png, .svg, .pdf"),
+        (("ring", "--workers", "4", "--plot", "no/x.png"), "no/x.png: cannot be written: No such"),
+        (("ring", "--workers", "33", "--plot", "x.png"), "33 ranks are too many to draw; at most"),
         (("ring", "--workers", "100000000000"), "too large to check"),
         (("tree", "--workers", "2", "--chunks", "100000000000"), "too large to check"),
     ],
@@ -86,5 +95,30 @@ def test_bad_input_is_one_line(arguments, message):
     assert "\n" not in str(error.value)
 
 
-def test_help_has_an_example():
-    assert "psbench schedule ring --workers 4" in run("--help")
+def test_roots_and_hosts_are_taken():
+    assert "round 0   add  1 -> 0 [0]   2 -> 1 [1]" in run("star", "--workers", "3", "--roots", "2")
+    rails = run("hierarchical_rails", "--workers", "4", "--ranks-per-host", "2")
+    assert "round 1   add  0 -> 2 [1]   1 -> 3 [3]   2 -> 0 [0]   3 -> 1 [2]" in rails
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"), [("x.png", b"\x89PNG"), ("x.svg", b"<?xml"), ("x.PDF", b"%PDF")]
+)
+def test_a_picture_is_written_as_its_suffix_says(name, begins, tmp_path):
+    path = tmp_path / name
+    lines = run("tree", "--workers", "3", "--plot", str(path)).splitlines()
+    assert lines[-1] == str(path)
+    assert lines[0].startswith("Binary tree all-reduce")
+    assert path.read_bytes().startswith(begins)
+
+
+def test_with_json_nothing_else_is_printed_of_a_picture(tmp_path):
+    lines = run("ring", "--workers", "2", "--json", "--plot", str(tmp_path / "x.png")).splitlines()
+    assert all(json.loads(line) for line in lines)
+    assert (tmp_path / "x.png").exists()
+
+
+def test_help_has_an_example_and_lists_what_there_is():
+    text = run("--help")
+    assert "psbench schedule ring --workers 4" in text
+    assert f"Algorithms: {', '.join(ALGORITHMS)}." in " ".join(text.split())

@@ -199,6 +199,15 @@ def test_a_conflict_with_an_axis_names_the_cell():
         spec(matrix={"strategy": ["ring", "hierarchical_leaders"]})
 
 
+def test_a_conflict_names_its_cell_in_one_line_of_bounded_length():
+    own = {**MODEL, "model": "m:g"}
+    axes = {"strategy": "hierarchical_leaders", "task.data": "x\n" * 3000}
+    with pytest.raises(SpecError, match=r"^cluster: hierarchical_leaders needs") as error:
+        spec(task=own, matrix={"include": [axes]})
+    assert str(error.value).isprintable()
+    assert len(str(error.value)) < 400
+
+
 def test_roots_are_an_axis():
     cells = spec(strategy="star", matrix={"strategy.roots": [1, 2, 4]}).cells()
     assert [one.label for one in cells] == [f"star(roots={n}), 4 workers" for n in (1, 2, 4)]

@@ -118,6 +118,10 @@ ABSENT = object()
             "strategy.roots: must be at least 1, got 0",
         ),
         (
+            {"strategy": {"kind": "all_reduce", "algorithm": "star", "roots": 10**6}},
+            "strategy.roots: must be at most 65536, got 1000000",
+        ),
+        (
             {"strategy": {"kind": "all_reduce", "algorithm": "ring", "roots": 2}},
             "strategy.roots: ring has no roots, only star has; leave it out",
         ),
