@@ -59,7 +59,14 @@ def plot_bench(rows: Sequence[BenchRow]) -> Figure:
         panel.set_xlabel("bytes of the vector")
         panel.tick_params(axis="x", labelrotation=45)
     handles = [Line2D([], [], color=color, label=name) for name, color in colors.items()]
-    handles.append(Line2D([], [], label="copy limit:\n2 x workers x bytes", **_LIMIT))
+    handles.append(
+        Line2D(
+            [],
+            [],
+            label="copy limit of memory,\nwhich caches may beat:\n2 x workers x bytes",
+            **_LIMIT,
+        )
+    )
     title = "median, band\nbetween quartiles"
     figure.legend(handles=handles, loc="outside right upper", frameon=False, title=title)
     return figure
