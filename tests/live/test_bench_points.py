@@ -8,8 +8,9 @@ import torch
 
 from psbench.errors import SpecError
 from psbench.live.bench import push_pull
-from psbench.live.bench.calls import WARM_UP, BenchJob, Call, time_calls
+from psbench.live.bench.calls import WARM_UP, BenchJob, time_calls
 from psbench.live.bench.collectives import bench_collectives
+from psbench.live.bench.integers import CheckedCalls, KnownSums
 from psbench.live.bench.plan import NATIVE, PUSH_PULL, BenchPlan, Point
 from psbench.live.bench.push_pull import bench_push_pull, workers_barrier
 from psbench.live.cores import one_in_turn
@@ -74,18 +75,45 @@ def test_a_wrong_sum_is_counted_on_every_rank_and_call(connect, everywhere, monk
         assert one.wrong == (WARM_UP + CALLS) * 100
 
 
-def test_a_call_is_timed_between_its_barrier_and_its_check():
-    told = []
-    call = Call(
-        prepare=lambda number: told.append(("prepare", number)),
-        carry_out=lambda number: told.append(("call", number)),
-        count_wrong=lambda number: told.append(("check", number)) or 2,
+class Told:
+    """Sums that tell what happens to them."""
+
+    def __init__(self):
+        self.told = []
+
+    def give(self, number):
+        self.told.append(("give", number))
+
+    def take(self, number):
+        self.told.append(("take", number))
+
+    def wrong(self):
+        return 7
+
+
+def test_a_call_is_timed_between_barriers_and_checked_behind_the_second():
+    sums = Told()
+    seconds, wrong = time_calls(
+        lambda: sums.told.append("call"), sums, 1, lambda: sums.told.append("barrier")
     )
-    seconds, wrong = time_calls(call, 1, lambda: told.append("barrier"))
     assert len(seconds) == 1
-    assert wrong == 2 * (WARM_UP + 1)
-    each = [[("prepare", n), "barrier", ("call", n), ("check", n)] for n in range(WARM_UP + 1)]
-    assert told == list(itertools.chain(*each))
+    assert wrong == 7
+    each = [[("give", n), "barrier", "call", "barrier", ("take", n)] for n in range(WARM_UP + 1)]
+    assert sums.told == list(itertools.chain(*each))
+
+
+@pytest.mark.parametrize("numel", [100, 100_000])  # short ones are checked in the end
+def test_calls_of_any_length_are_checked(numel):
+    sums = KnownSums(numel, dtype="float32", world=2)
+    given, result, other = torch.empty(numel), torch.empty(numel), torch.empty(numel)
+    checked = CheckedCalls(sums, given=given, result=result, rank=0, calls=3)
+    for call, damage in enumerate((0, 5, 2)):
+        checked.give(call)
+        sums.fill(other, rank=1, call=call)
+        torch.add(given, other, out=result)
+        result[:damage] += 1
+        checked.take(call)
+    assert checked.wrong() == 7
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 5])

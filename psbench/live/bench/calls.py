@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from psbench.live.bench.plan import Point
 
@@ -34,30 +35,36 @@ class PointTimes:
     wrong: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Call:
-    """One kind of call: `prepare` and `count_wrong` are not timed, and are told its number."""
+class Sums(Protocol):
+    """What goes into each call, and what must come of it; calls are numbered from 0."""
 
-    prepare: Callable[[int], None]
-    carry_out: Callable[[int], None]
-    count_wrong: Callable[[int], int]
+    def give(self, number: int) -> None:
+        """Set the vector to what this rank contributes to a call."""
+
+    def take(self, number: int) -> None:
+        """Note, or check, what came of a call."""
+
+    def wrong(self) -> int:
+        """Return how many elements were wrong in all calls taken."""
 
 
 def time_calls(
-    call: Call, calls: int, barrier: Callable[[], None]
+    carry_out: Callable[[], None], sums: Sums, calls: int, barrier: Callable[[], None]
 ) -> tuple[tuple[float, ...], int]:
     """Return what each of `calls` calls took here, in seconds, and how many elements were wrong.
 
-    All ranks enter a call together, as far as a barrier can have them do so.
+    All ranks enter a call together, as far as a barrier can have them do so, and none does anything
+    else before all have left it.
     """
-    seconds, wrong = [], 0
+    seconds = []
     for number in range(WARM_UP + calls):
-        call.prepare(number)
+        sums.give(number)
         barrier()
         began = time.perf_counter()
-        call.carry_out(number)
+        carry_out()
         ended = time.perf_counter()
-        wrong += call.count_wrong(number)
+        barrier()  # or who is done first would keep a core busy that others need to end the call
+        sums.take(number)
         if number >= WARM_UP:
             seconds.append(ended - began)
-    return tuple(seconds), wrong
+    return tuple(seconds), sums.wrong()

@@ -1,9 +1,11 @@
 """A rank's calls of all-reduces, ours and the transport's own."""
 
+from collections.abc import Callable
+
 from torch import Tensor
 
-from psbench.live.bench.calls import BenchJob, Call, PointTimes, time_calls
-from psbench.live.bench.integers import DTYPES, KnownSums
+from psbench.live.bench.calls import WARM_UP, BenchJob, PointTimes, time_calls
+from psbench.live.bench.integers import DTYPES, CheckedCalls, KnownSums
 from psbench.live.bench.plan import NATIVE, Point
 from psbench.live.collective import collective_for
 from psbench.live.counters import Counters
@@ -23,29 +25,20 @@ def bench_collectives(job: BenchJob, transport: Transport, log: StepLog[PointTim
         seconds, wrong = None, 0
         if point.algorithm != NATIVE or transport.capabilities.native_all_reduce:
             vector = memory[: point.nbytes // dtype.itemsize]
-            call = _call(job, point, transport, vector, sums)
-            seconds, wrong = time_calls(call, point.calls, transport.barrier)
+            rank, calls = transport.rank, WARM_UP + point.calls
+            checked = CheckedCalls(sums, given=vector, result=vector, rank=rank, calls=calls)
+            carry_out = _collective(job, point, transport, vector)
+            seconds, wrong = time_calls(carry_out, checked, point.calls, transport.barrier)
         log.append(PointTimes(step=number, rank=transport.rank, seconds=seconds, wrong=wrong))
 
 
-def _call(
-    job: BenchJob, point: Point, transport: Transport, vector: Tensor, sums: KnownSums
-) -> Call:
+def _collective(
+    job: BenchJob, point: Point, transport: Transport, vector: Tensor
+) -> Callable[[], None]:
     counters = Counters()
     if point.algorithm == NATIVE:
-
-        def carry_out(number: int) -> None:
-            transport.native_all_reduce(vector, transport.size)
-    else:
-        schedule = ALGORITHMS[point.picked or point.algorithm](transport.size)
-        collective = collective_for(transport, schedule, numel=len(vector))
-        header = Header.describing(vector, generation=job.generation, step=0)
-
-        def carry_out(number: int) -> None:
-            collective.run(vector, header, counters)
-
-    return Call(
-        prepare=lambda number: sums.fill(vector, rank=transport.rank, call=number),
-        carry_out=carry_out,
-        count_wrong=lambda number: sums.count_wrong(vector, call=number),
-    )
+        return lambda: transport.native_all_reduce(vector, transport.size)
+    schedule = ALGORITHMS[point.picked or point.algorithm](transport.size)
+    collective = collective_for(transport, schedule, numel=len(vector))
+    header = Header.describing(vector, generation=job.generation, step=0)
+    return lambda: collective.run(vector, header, counters)

@@ -15,6 +15,7 @@ DTYPES: dict[str, torch.dtype] = {
     "int32": torch.int32,
     "int64": torch.int64,
 }
+_SHORT = 64 * 1024  # bytes
 _LARGEST = 2**20
 """More would tell no more."""
 
@@ -57,6 +58,51 @@ class KnownSums:
         draws = torch.randint(1, self._most + 1, (2, self._world), generator=generator)
         factors, offsets = draws.tolist()
         return factors, offsets
+
+
+class CheckedCalls:
+    """A rank's contributions to `calls` calls, in the vector `given`, and their sums in `result`.
+
+    Those of short vectors are made before the first call and checked after the last: between two
+    calls nothing then happens but copies, and what a call needs stays in the caches, as it does in
+    a loop that only calls.
+    """
+
+    def __init__(
+        self, sums: KnownSums, *, given: Tensor, result: Tensor, rank: int, calls: int
+    ) -> None:
+        self._sums = sums
+        self._given = given
+        self._result = result
+        self._rank = rank
+        self._wrong = 0
+        short = given.nbytes <= _SHORT
+        self._inputs = [self._input(number) for number in range(calls if short else 0)]
+        self._results: list[Tensor] = [torch.empty_like(result) for _ in self._inputs]
+
+    def _input(self, number: int) -> Tensor:
+        vector = torch.empty_like(self._given)
+        self._sums.fill(vector, rank=self._rank, call=number)
+        return vector
+
+    def give(self, number: int) -> None:
+        """Set `given` to this rank's contribution to a call."""
+        if self._inputs:
+            self._given.copy_(self._inputs[number])
+        else:
+            self._sums.fill(self._given, rank=self._rank, call=number)
+
+    def take(self, number: int) -> None:
+        """Note, or check, what came of a call."""
+        if self._results:
+            self._results[number].copy_(self._result)
+        else:
+            self._wrong += self._sums.count_wrong(self._result, call=number)
+
+    def wrong(self) -> int:
+        """Return how many elements were wrong in all calls taken."""
+        kept = (self._sums.count_wrong(r, call=number) for number, r in enumerate(self._results))
+        return self._wrong + sum(kept)
 
 
 def _most(dtype: torch.dtype, world: int, name: str) -> int:

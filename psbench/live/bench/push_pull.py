@@ -2,8 +2,8 @@
 
 import torch
 
-from psbench.live.bench.calls import WARM_UP, BenchJob, Call, PointTimes, time_calls
-from psbench.live.bench.integers import DTYPES, KnownSums
+from psbench.live.bench.calls import WARM_UP, BenchJob, PointTimes, time_calls
+from psbench.live.bench.integers import DTYPES, CheckedCalls, KnownSums
 from psbench.live.bench.plan import Point
 from psbench.live.counters import Counters
 from psbench.live.job import Job, StepLog
@@ -61,17 +61,19 @@ def _push_and_pull(
         counters=Counters(),
     )
 
-    def carry_out(number: int) -> None:
+    checked = CheckedCalls(
+        sums, given=pushed, result=pulled, rank=transport.rank, calls=WARM_UP + point.calls
+    )
+
+    def carry_out() -> None:
         client.push().finish()
 
-    call = Call(
-        prepare=lambda number: sums.fill(pushed, rank=transport.rank, call=number),
-        carry_out=carry_out,
-        count_wrong=lambda number: sums.count_wrong(pulled, call=number),
-    )
+    def barrier() -> None:
+        workers_barrier(transport, job.workers)
+
     client.pull().finish()
     transport.barrier()  # with the server, which opens a trial so
-    measured = time_calls(call, point.calls, lambda: workers_barrier(transport, job.workers))
+    measured = time_calls(carry_out, checked, point.calls, barrier)
     client.leave()
     return measured
 

@@ -6,6 +6,7 @@ import os
 import weakref
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -45,7 +46,7 @@ class Mapping:
         memory = (ctypes.c_uint8 * size).from_address(self.address)
         # unmapped when the last array on it is gone: never under a tensor
         weakref.finalize(memory, _libc.munmap, self.address, size).atexit = False
-        self.bytes = np.frombuffer(memory, dtype=np.uint8)
+        self.bytes: npt.NDArray[np.uint8] = np.ctypeslib.as_array(memory)
 
     def tensor(self, offset: int, numel: int, dtype: torch.dtype) -> Tensor:
         """Return `numel` elements from `offset` bytes on, as a tensor on this memory."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
 from psbench.errors import Mismatch, PeerLost, PeerTimeout, TransportError
 from psbench.live.machine import control, waiting
@@ -76,7 +77,7 @@ class World:
             self._context[position] = value
         return [polled, blocks, events, room]
 
-    def words(self, rank: int, offset: int, number: int) -> np.ndarray:
+    def words(self, rank: int, offset: int, number: int) -> npt.NDArray[np.int64]:
         """Return int64 words of a process's memory, as a view."""
         return self.memories[rank].bytes[offset : offset + 8 * number].view(np.int64)
 
