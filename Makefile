@@ -31,8 +31,8 @@ lint: $(VENV)/.psbench-test ## style, types, and who imports whom
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-logo
 
-pytest: $(VENV)/.psbench-test ## the tests; ARGS='tests/spec -x' goes to pytest
-	$(VENV)/bin/pytest $(ARGS)
+pytest: $(VENV)/.psbench-test ## the tests, by two processes; ARGS='tests/spec -x' goes to pytest
+	$(VENV)/bin/pytest -n 2 --dist loadgroup $(ARGS)
 
 reading: $(READING)/.psbench ## read results, and run the notebook, without ray and torch
 	$(READING)/bin/pytest tests/reading

@@ -38,6 +38,8 @@ class Header:
 
     def check(self, ours: "Header", sender: str) -> None:
         """Raise Mismatch, naming the sender, where this header differs from ours."""
+        if self == ours:
+            return
         for field in fields(self):
             theirs, expected = getattr(self, field.name), getattr(ours, field.name)
             if theirs != expected:

@@ -36,7 +36,7 @@ class InPlaceCollective:
         self._lowered = lower(schedule)
         self._code = code_of(self._lowered, transport.rank, even_parts(numel, schedule.num_chunks))
         self._bases = np.zeros(2 * transport.size, dtype=np.int64)
-        self._places = np.zeros(3 * transport.size + 2, dtype=np.int64)
+        self._places = np.zeros(most_places(self._lowered, transport.rank), dtype=np.int64)
         self._plan = np.zeros(loop.HEADER + control.SCRATCH + 1, dtype=np.int64)
         self._address = self._plan.ctypes.data
         self._dtype: torch.dtype | None = None
@@ -171,6 +171,12 @@ def code_of(lowered: Lowered, rank: int, bounds: npt.NDArray[np.int64]) -> npt.N
         else:
             words += [loop.WAIT, step.peer, step.number + 2]
     return np.array([*words, loop.END], dtype=np.int64)
+
+
+def most_places(lowered: Lowered, rank: int) -> int:
+    """Return the sources and destinations of that move of `rank` which has most."""
+    moves = (step for step in lowered.steps[rank] if isinstance(step, Move))
+    return max((len(move.sources) + len(move.destinations) for move in moves), default=0)
 
 
 def moved_by(

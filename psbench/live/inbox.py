@@ -18,8 +18,9 @@ class Inbox(Protocol):
     def take(self, worker: int) -> None:
         """Wait until a worker's push is all there."""
 
-    def contributions(self, workers: Sequence[int]) -> list[Tensor]:
-        """Return the pushes of some workers, or their sum in that order; to be used up at once."""
+    def contributions(self, workers: Sequence[int], into: Tensor | None) -> list[Tensor]:
+        """Return the pushes of some workers, or their sum in that order, in `into` where that is
+        given; to be used up at once."""
 
     def applied(self, workers: Sequence[int]) -> None:
         """Take note that these pushes are no longer needed."""
@@ -41,7 +42,7 @@ class Buffers:
     def take(self, worker: int) -> None:
         self._arriving.pop(worker).synchronize()
 
-    def contributions(self, workers: Sequence[int]) -> list[Tensor]:
+    def contributions(self, workers: Sequence[int], into: Tensor | None) -> list[Tensor]:
         return [self._buffers[worker] for worker in workers]
 
     def applied(self, workers: Sequence[int]) -> None:
@@ -66,14 +67,16 @@ class Loans:
     def take(self, worker: int) -> None:
         self._lent[worker] = self._channel.borrow(worker, self._like)
 
-    def contributions(self, workers: Sequence[int]) -> list[Tensor]:
+    def contributions(self, workers: Sequence[int], into: Tensor | None) -> list[Tensor]:
         parts = [self._lent[worker] for worker in workers]
         if len(parts) == 1:
             return parts
-        if self._total is None:
-            self._total = torch.empty_like(self._like)
-        self._sum_into(self._total, parts)
-        return [self._total]
+        if into is None:
+            if self._total is None:
+                self._total = torch.empty_like(self._like)
+            into = self._total
+        self._sum_into(into, parts)
+        return [into]
 
     def applied(self, workers: Sequence[int]) -> None:
         for worker in workers:

@@ -4,10 +4,11 @@ A worker opens with a Pull, in which both sides agree on generation, dtype and l
 does the server post buffers for its pushes. Every push is answered, once its server's rule allows.
 """
 
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -75,20 +76,21 @@ class Answer:
         return Header.of([self.generation, self.seq, self.dtype, self.numel])
 
 
+_NAMES = {kind: tuple(field.name for field in fields(kind)) for kind in (Request, Answer)}
+
 Said = TypeVar("Said", Request, Answer)
 
 
 def pack(message: Request | Answer) -> Tensor:
     """Return a message as an int64 vector."""
-    return torch.tensor(astuple(message), dtype=torch.int64)
+    return torch.from_numpy(np.array(list(vars(message).values()), dtype=np.int64))
 
 
 def blank(kind: type[Request] | type[Answer]) -> Tensor:
     """Return a vector to receive such a message into."""
-    return torch.empty(len(fields(kind)), dtype=torch.int64)
+    return torch.empty(len(_NAMES[kind]), dtype=torch.int64)
 
 
 def unpack(kind: type[Said], numbers: Tensor) -> Said:
     """Return the message of that kind that a vector holds."""
-    names = (field.name for field in fields(kind))
-    return kind(**dict(zip(names, numbers.tolist(), strict=True)))
+    return kind(**dict(zip(_NAMES[kind], numbers.tolist(), strict=True)))

@@ -24,11 +24,12 @@ from psbench.live.transports import Transport, Work
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A request under way, with the works of what was sent."""
+    """A request under way, with the works of what was sent, and when that was handed over."""
 
     client: "ParameterClient"
     kind: Kind
     sent: Work
+    posted_s: float
 
     def finish(self) -> "Exchange":
         """Wait for the answer."""
@@ -37,7 +38,8 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange:
-    """A request and its answer; `sent_s` is when the last byte of the request was handed over."""
+    """A request and its answer; `sent_s` is when the server could turn to the request: when its
+    last byte was handed over or, where the server reads it in place, when it was posted."""
 
     answer: Answer
     pulled_version: int
@@ -71,10 +73,12 @@ class ParameterClient:
     ) -> None:
         self._headers = transport.channel(HEADERS)
         self._payloads = transport.channel(PAYLOADS)
+        self._lends = transport.capabilities.borrow
         self._server = server
         self._name = transport.peers[server]
         self._gradients = gradients
         self._parameters = parameters
+        self._numel = len(parameters)
         self._generation = generation
         self._counters = counters
         self.version = 0
@@ -97,16 +101,19 @@ class ParameterClient:
 
     def finish(self, asked: Asked) -> Exchange:
         """Wait for the answer; the shard's parameters are then those of its version."""
-        asked.sent.synchronize()
-        sent_s = time.monotonic()
+        sent_s = asked.posted_s
+        if not self._lends:
+            asked.sent.synchronize()
+            sent_s = time.monotonic()
         buffer = blank(Answer)
         self._headers.exchange([], [(self._server, buffer)]).synchronize()
         answer = unpack(Answer, buffer)
         seq = self.pushes_sent - 1
         answer.header.check(self._header(seq), self._name)
-        receives = [(self._server, as_bytes(self._parameters))] if len(self._parameters) else []
+        receives = [(self._server, as_bytes(self._parameters))] if self._numel else []
         self._counters.add([], receives)
         self._payloads.exchange([], receives).synchronize()
+        asked.sent.synchronize()
         pulled, self.version = self.version, answer.version
         self.pushes_answered += asked.kind is Kind.PUSH
         return Exchange(answer=answer, pulled_version=pulled, sent_s=sent_s)
@@ -122,11 +129,11 @@ class ParameterClient:
             pulled_version=self.version,
         )
         work = self._headers.exchange([(self._server, pack(request))], [])
-        if kind is Kind.PUSH and len(self._gradients):
+        if kind is Kind.PUSH and self._numel:
             payload = [(self._server, as_bytes(self._gradients))]
             self._counters.add(payload, [])
             work = Both(work, self._payloads.exchange(payload, []))
-        return Asked(client=self, kind=kind, sent=work)
+        return Asked(client=self, kind=kind, sent=work, posted_s=time.monotonic())
 
     def _header(self, step: int) -> Header:
         return Header.describing(self._parameters, generation=self._generation, step=step)

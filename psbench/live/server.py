@@ -22,7 +22,7 @@ from psbench.live.messages import (
     pack,
     unpack,
 )
-from psbench.live.outbox import Outbox
+from psbench.live.outbox import Copy, Outbox
 from psbench.live.served_trial import ServedTrial
 from psbench.live.transports import Transport
 from psbench.parameter_server import RULES, Apply, Decision, Push, Reply, Rule, ShardCore
@@ -52,7 +52,7 @@ class Server:
         self._carries_loss = bool(self.learner.carried) and span.stop == len(
             self.learner.parameters
         )
-        self._store = self.learner.store(span.start, span.stop)
+        self._store = self.learner.store(span.start, span.stop, allocate=transport.allocate)
         self._rule: Rule = RULES[cell.strategy.consistency]()
         self._core = ShardCore(self._rule, range(cell.workers))
         self._per_step = 1 if self._rule.waits_for_all else cell.workers
@@ -66,8 +66,9 @@ class Server:
             if transport.capabilities.borrow
             else Buffers(self._payloads, cell.workers, self.parameters)
         )
-        shape = (len(self.parameters),)
-        self._outbox = Outbox(lambda: transport.allocate(*shape, dtype=self.parameters.dtype))
+        self._numel = len(self.parameters)
+        dtype = self.parameters.dtype
+        self._outbox = Outbox(lambda: transport.allocate(self._numel, dtype=dtype))
         self._taken_ns: dict[int, int] = {}
         self._staleness: dict[int, int] = {}
         self._update_ns = 0
@@ -113,7 +114,7 @@ class Server:
             self._carry_out(decision)
         made = decisions and isinstance(decisions[0], Apply)
         if made and self.learner.carried and self._trial.evaluation_due(self._core.version):
-            # the copy that the answers were sent from: an evaluation costs the trial no time
+            # often the copy that answers were sent from, and then it costs the trial no time
             copy = self._outbox.copy(self.parameters, self._core.version)
             self._trial.keep(self._core.version, self._outbox.keep(copy))
 
@@ -128,7 +129,7 @@ class Server:
         raise Mismatch(f"rank {worker} sends a request of unknown kind {request.kind}")
 
     def _take_in(self, worker: int, request: Request) -> list[Decision]:
-        if len(self.parameters):
+        if self._numel:
             self._inbox.take(worker)
             self._counters.add([], [(worker, self.parameters)])
         self._taken_ns[worker] = time.monotonic_ns()
@@ -141,8 +142,9 @@ class Server:
             return
         started = time.monotonic_ns()
         workers = [contribution.worker for contribution in decision.contributions]
-        if len(self.parameters):
-            self._store.apply(self._inbox.contributions(workers))
+        if self._numel:
+            into = self.parameters if self._store.only_sums else None
+            self._store.apply(self._inbox.contributions(workers, into))
             self._inbox.applied(workers)
         self._update_ns = time.monotonic_ns() - started
         self._applied += len(decision.contributions)
@@ -152,7 +154,7 @@ class Server:
 
     def _answer(self, reply: Reply) -> None:
         worker = reply.worker
-        if len(self.parameters):
+        if self._numel:
             self._inbox.expect(worker)
         header = self._header(reply.seq)
         answer = Answer(
@@ -166,14 +168,21 @@ class Server:
             taken_ns=0 if self._rule.waits_for_all else self._taken_ns.get(worker, 0),
             update_ns=self._update_ns,
         )
-        copy = self._outbox.copy(self.parameters, reply.version)
-        sends = [(worker, as_bytes(copy.buffer))] if len(copy.buffer) else []
+        copy = self._to_send(reply.version)
+        sends = [(worker, as_bytes(copy.buffer))] if self._numel else []
         self._counters.add(sends, [])
         works = [
             self._headers.exchange([(worker, pack(answer))], []),
             self._payloads.exchange(sends, []),
         ]
         self._outbox.sent(worker, copy, works)
+
+    def _to_send(self, version: int) -> Copy:
+        """Return the parameters to send: themselves where they cannot change before all receivers
+        have them, since the next version takes a push of each."""
+        if self._rule.waits_for_all:
+            return Copy(buffer=self.parameters, version=version)
+        return self._outbox.copy(self.parameters, version)
 
     def _header(self, step: int) -> Header:
         return Header.describing(self.parameters, generation=self._generation, step=step)

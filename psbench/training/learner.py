@@ -43,8 +43,9 @@ class Learner(Protocol):
     def apply(self) -> None:
         """Make one optimiser step on `parameters` with `gradients`; the loss is carried over."""
 
-    def store(self, start: int, stop: int) -> TorchStore:
-        """Return a store, for a server, of a copy of the present parameters [start, stop)."""
+    def store(self, start: int, stop: int, *, allocate: Allocate = torch.zeros) -> TorchStore:
+        """Return a store, for a server, of a copy of the present parameters [start, stop), in
+        memory of `allocate`."""
 
     def loss(self) -> float:
         """Return the loss that `parameters` carries; NaN where the task has none."""
@@ -123,8 +124,8 @@ class ModelLearner:
     def apply(self) -> None:
         self._store.apply([self.gradients])
 
-    def store(self, start: int, stop: int) -> TorchStore:
-        shard = self.parameters[start:stop].clone()
+    def store(self, start: int, stop: int, *, allocate: Allocate = torch.zeros) -> TorchStore:
+        shard = _copied(self.parameters[start:stop], allocate)
         carried = max(0, stop - max(start, self.parameters.numel() - self.carried))
         return TorchStore(shard, self._optimizer, carried=carried)
 
@@ -158,11 +159,17 @@ class PayloadLearner:
     def apply(self) -> None:
         return None
 
-    def store(self, start: int, stop: int) -> TorchStore:
-        return TorchStore(self.parameters[start:stop].clone(), None, carried=0)
+    def store(self, start: int, stop: int, *, allocate: Allocate = torch.zeros) -> TorchStore:
+        return TorchStore(_copied(self.parameters[start:stop], allocate), None, carried=0)
 
     def loss(self) -> float:
         return float("nan")
 
     def evaluate(self, parameters: Tensor) -> tuple[float, float | None]:
         return float("nan"), None
+
+
+def _copied(vector: Tensor, allocate: Allocate) -> Tensor:
+    copy = allocate(vector.numel(), dtype=vector.dtype)
+    copy.copy_(vector)
+    return copy

@@ -13,11 +13,12 @@ class TorchStore:
 
     `parameters` is updated in place. Its last `carried` elements are no parameters: they take the
     sum of the contributions as it is (the loss travels there). With `optimizer=None` that holds for
-    the whole vector: the store then only sums.
+    the whole vector: the store then `only_sums`.
     """
 
     def __init__(self, parameters: Tensor, optimizer: Sgd | Adam | None, *, carried: int) -> None:
         self._parameters = parameters
+        self.only_sums = optimizer is None
         trained = parameters.numel() - carried if optimizer else 0
         self._learned, self._carried = parameters[:trained], parameters[trained:]
         self._optimizer = build_optimizer(optimizer, [self._learned]) if optimizer else None
@@ -25,9 +26,12 @@ class TorchStore:
     def apply(self, contributions: Sequence[Tensor]) -> None:
         """Sum the contributions, each of the parameters' shape, in order and make one step.
 
-        The first contribution is used for the sum.
+        The first contribution is used for the sum. A store that only sums may be given the very
+        parameters, with the sum in them.
         """
         total = contributions[0]
+        if total is self._parameters:
+            return
         for contribution in contributions[1:]:
             total.add_(contribution)
         if self._optimizer is not None:

@@ -12,9 +12,9 @@ from psbench.schedules import ALGORITHMS, OPTIONS
 
 SIZES = tuple(1024 * 4**power for power in range(9))  # 1 KiB to 64 MiB
 _PASSES = 3
-_CALLS = 5
+_CALLS = ((2**20, 15), (8 * 2**20, 5))
+"""up to these sizes in bytes, so many calls a pass"""
 _FEW_CALLS = 2
-_LARGE = 16 * 2**20
 _PROBE_SECONDS = 300.0
 
 CANDIDATES = tuple(name for name in ALGORITHMS if "ranks_per_host" not in OPTIONS.get(name, ()))
@@ -28,7 +28,7 @@ def calibrate(
     its link. `stage` needs two actors at least."""
     fit = probe(stage, transport)
     points = [
-        Point(algorithm=name, nbytes=size, calls=_CALLS if size < _LARGE else _FEW_CALLS)
+        Point(algorithm=name, nbytes=size, calls=_calls_of(size))
         for size in sorted(sizes)
         for name in CANDIDATES
     ]
@@ -40,6 +40,10 @@ def calibrate(
         transport=transport, link=fit.link, uncertainty=fit.uncertainty, timings=tuple(timings)
     )
     return network, fit
+
+
+def _calls_of(nbytes: int) -> int:
+    return next((calls for size, calls in _CALLS if nbytes <= size), _FEW_CALLS)
 
 
 def _timings(

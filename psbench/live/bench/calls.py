@@ -7,8 +7,9 @@ from typing import Protocol
 
 from psbench.live.bench.plan import Point
 
-WARM_UP = 2
-"""Calls before the timed ones: they open connections, touch memory, and are checked alike."""
+WARM_UP = 4
+"""Calls before the timed ones: they open connections, touch memory, fill caches, and are checked
+alike."""
 
 
 @dataclass(frozen=True, kw_only=True)

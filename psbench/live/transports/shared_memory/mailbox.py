@@ -3,12 +3,13 @@
 Short messages lie in the mailbox itself, so their sender may go on at once.
 """
 
+import ctypes
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import torch
+import numpy.typing as npt
 from torch import Tensor
 
 from psbench.live.machine import control
@@ -43,7 +44,7 @@ class MailboxChannel:
     def recv_any(self, buffer: Tensor) -> int:
         for peer, box in enumerate(self._boxes):
             self._next[peer] = box.expected + 1
-        doing = "waiting for a message from any"
+        doing = "receiving from any"
         peer = self._world.wait_for_any(self._posted_at, self._next, self._first, doing)
         self._first = (peer + 1) % self._world.size
         box = self._boxes[peer]
@@ -64,7 +65,11 @@ class MailboxChannel:
 
 
 class Mailbox:
-    """The messages of one channel between us and one peer; each is known by its number, from 1."""
+    """The messages of one channel between us and one peer; each is known by its number, from 1.
+
+    A message has a slot in its sender's mailbox: its length and where it lies, then itself if it is
+    short.
+    """
 
     def __init__(self, world: World, channel: int, peer: int) -> None:
         self._world = world
@@ -72,12 +77,21 @@ class Mailbox:
         self._name = world.names[peer]
         self._ours = control.mailbox_at(channel, peer, world.size)
         self._theirs = control.mailbox_at(channel, world.rank, world.size)
+        self._our_slots = self._slots_of(world.rank, self._ours)
+        self._their_slots = self._slots_of(peer, self._theirs)
+        self._taken_by_peer = world.words(peer, self._theirs + control.TAKEN, 1)
         self._sent = 0
         self._posted = 0
+        self._known_taken = 0
         self._unposted: deque[Tensor] = deque()
         self._staged: deque[tuple[int, Tensor]] = deque()
         self._taken = 0
         self._expecting: deque[Tensor] = deque()
+
+    def _slots_of(self, rank: int, box: int) -> npt.NDArray[np.int64]:
+        words = control.SLOT_SIZE // 8
+        slots = self._world.words(rank, box + control.FIRST_SLOT, control.SLOTS * words)
+        return slots.reshape(control.SLOTS, words)
 
     @property
     def expected(self) -> int:
@@ -98,8 +112,10 @@ class Mailbox:
         while self._unposted:
             self._await_taken(self._posted - control.SLOTS + 1)
             self._post_what_fits()
-        self._await_taken(number)
-        self._drop_staged()
+        if number > self._known_taken:
+            self._await_taken(number)
+        while self._staged and self._staged[0][0] <= self._known_taken:
+            self._staged.popleft()
 
     def expect(self, buffer: Tensor) -> int:
         """Keep a buffer for the next message that none is kept for; returns its number."""
@@ -110,78 +126,75 @@ class Mailbox:
         """Receive all messages up to that number, each into its buffer."""
         while self._taken < number:
             buffer = self._expecting.popleft()
-            message = self._next_message(buffer.nbytes)
-            buffer.view(torch.uint8).copy_(message)
+            nbytes = buffer.nbytes
+            if nbytes == 0:
+                self._next_message(nbytes)
+            else:
+                ctypes.memmove(buffer.data_ptr(), self._next_message(nbytes), nbytes)
             self.taken()
-            self._post_what_fits()
+            if self._unposted:
+                self._post_what_fits()
 
     def borrow(self, like: Tensor) -> Tensor:
         """Return the next message where it lies."""
         assert not self._expecting, "borrowed and received from one peer at a time"
-        return self._next_message(like.nbytes).view(like.dtype)
+        memory = self._world.memories[self._peer]
+        offset = self._next_message(like.nbytes) - memory.address
+        return memory.tensor(offset, like.numel(), like.dtype)
 
     def taken(self) -> None:
         """Tell the peer that we are done with one more message."""
         self._taken += 1
         self._world.post(self._ours + control.TAKEN, self._taken)
 
-    def _next_message(self, nbytes: int) -> Tensor:
-        """Wait for the next message and return its bytes where they lie."""
+    def _next_message(self, nbytes: int) -> int:
+        """Wait for the next message and return its address."""
         number = self._taken + 1
-        doing = f"receiving from {self._name}"
-        self._world.wait(self._peer, self._theirs + control.POSTED, number, doing)
-        slot = self._slot(self._theirs, number)
-        told, offset = self._world.words(self._peer, slot, 2).tolist()
+        self._world.wait(self._peer, self._theirs + control.POSTED, number, "receiving")
+        slot = (number - 1) % control.SLOTS
+        told, offset = map(int, self._their_slots[slot, :2])
         if told != nbytes:
             self._world.disagree(self._peer, f"sends {told} bytes where {nbytes} are expected")
         if offset == _IN_THE_MAILBOX:
-            offset = slot + 16
-        return self._world.memories[self._peer].tensor(offset, nbytes, torch.uint8)
+            offset = self._theirs + control.FIRST_SLOT + slot * control.SLOT_SIZE + 16
+        return self._world.memories[self._peer].address + offset
 
     def _post_what_fits(self) -> None:
-        taken = self._taken_by_peer()
-        while self._unposted and self._posted - taken < control.SLOTS:
+        while self._unposted:
+            if self._posted - self._known_taken >= control.SLOTS:
+                self._known_taken = int(self._taken_by_peer[0])
+                if self._posted - self._known_taken >= control.SLOTS:
+                    return
             self._post(self._unposted.popleft())
 
     def _post(self, tensor: Tensor) -> None:
-        number = self._posted + 1
-        slot = self._slot(self._ours, number)
-        data, offset = tensor.view(torch.uint8), _IN_THE_MAILBOX
-        memory = self._world.memories[self._world.rank]
-        if tensor.nbytes <= control.INLINE:
-            memory.tensor(slot + 16, tensor.nbytes, torch.uint8).copy_(data)
-        else:
-            offset = self._in_arena(number, data)
-        self._world.words(self._world.rank, slot, 2)[:] = (tensor.nbytes, offset)
-        self._posted = number
-        self._world.post(self._ours + control.POSTED, number)
+        slot = self._posted % control.SLOTS
+        self._posted += 1
+        nbytes, offset = tensor.nbytes, _IN_THE_MAILBOX
+        if nbytes > control.INLINE:
+            offset = self._in_arena(self._posted, tensor)
+        elif nbytes:
+            place = self._ours + control.FIRST_SLOT + slot * control.SLOT_SIZE + 16
+            own = self._world.memories[self._world.rank]
+            ctypes.memmove(own.address + place, tensor.data_ptr(), nbytes)
+        self._our_slots[slot, 0] = nbytes
+        self._our_slots[slot, 1] = offset
+        self._world.post(self._ours + control.POSTED, self._posted)
 
-    def _in_arena(self, number: int, data: Tensor) -> int:
-        """Return where the bytes lie in our memory; those that lie elsewhere are copied there."""
-        offset = self._world.arena.offset(data)
+    def _in_arena(self, number: int, tensor: Tensor) -> int:
+        """Return where a message lies in our memory; one that lies elsewhere is copied there."""
+        offset = self._world.arena.offset(tensor)
         if offset is None:
-            copy = self._world.arena.zeros(len(data), torch.uint8)
-            copy.copy_(data)
+            copy = self._world.arena.zeros(tensor.numel(), tensor.dtype)
+            copy.copy_(tensor)
             self._staged.append((number, copy))
             offset = self._world.arena.offset(copy)
             assert offset is not None
         return offset
 
-    def _drop_staged(self) -> None:
-        taken = self._taken_by_peer()
-        while self._staged and self._staged[0][0] <= taken:
-            self._staged.popleft()
-
-    def _taken_by_peer(self) -> int:
-        return int(self._world.words(self._peer, self._theirs + control.TAKEN, 1)[0])
-
     def _await_taken(self, number: int) -> None:
-        doing = f"sending to {self._name}"
-        self._world.wait(self._peer, self._theirs + control.TAKEN, number, doing)
-
-    @staticmethod
-    def _slot(box: int, number: int) -> int:
-        return box + control.FIRST_SLOT + (number - 1) % control.SLOTS * control.SLOT_SIZE
+        self._world.wait(self._peer, self._theirs + control.TAKEN, number, "sending")
+        self._known_taken = int(self._taken_by_peer[0])
 
 
 @dataclass
