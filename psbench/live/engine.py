@@ -14,7 +14,7 @@ from psbench.live.bench.stage import Stage
 from psbench.live.cluster import cluster
 from psbench.live.cores import share_out
 from psbench.live.host import Host
-from psbench.live.job import DIVERGED, OK, Job, Report
+from psbench.live.job import DIVERGED, OK, Job, Pick, Report
 from psbench.live.picks import measure_networks, picked
 from psbench.live.placement import Layout, Member, Pool
 from psbench.live.transports import SHARED_MEMORY, resolve_transport
@@ -101,7 +101,7 @@ class LiveEngine:
             cell_id=cell_id,
             attempt=attempt,
             loopback=self.cluster.embedded,
-            algorithm=picked(trial.cell, self._networks),
+            pick=picked(trial.cell, self._networks),
         )
         self._generation += 1
         try:
@@ -153,7 +153,7 @@ class Attempt:
         cell_id: str,
         attempt: int,
         loopback: bool,
-        algorithm: str | None,
+        pick: Pick,
     ) -> None:
         self._pool = pool
         self._trial = trial
@@ -164,7 +164,7 @@ class Attempt:
         }
         self._transport = resolve_transport(trial.cell.transport)
         self._loopback = loopback
-        self._algorithm = algorithm
+        self._pick = pick
         self._members: list[Member] = []
         self._cores: list[tuple[int, ...]] = []
 
@@ -185,7 +185,7 @@ class Attempt:
             trial=self._trial,
             generation=generation,
             folder=working_folder(),
-            algorithm=self._algorithm,
+            pick=self._pick,
         )
         workers, servers = self._members[: cell.workers], self._members[cell.workers :]
         calls = [member.actor.train.remote(job) for member in workers]
@@ -269,7 +269,8 @@ class Attempt:
                 "node_hosts": tuple(host.name for host in hosts),
                 "one_clock": len({host.boot for host in hosts}) <= 1,
                 "threads": self._trial.cell.cpus_per_process,
-                "algorithm": self._algorithm,
+                "algorithm": self._pick.algorithm,
+                "chunks": self._pick.chunks,
                 "pinned_cores": tuple(",".join(map(str, cores)) for cores in self._cores),
             }
         )

@@ -17,6 +17,15 @@ DIVERGED: TrialStatus = "diverged"
 
 
 @dataclass(frozen=True, kw_only=True)
+class Pick:
+    """What `algorithm: auto` and `chunks: auto` stand for; None where the spec says it, or nothing
+    is to be said."""
+
+    algorithm: str | None = None
+    chunks: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Job:
     """A trial as the processes see it; `generation` is unlike that of any other trial."""
 
@@ -24,15 +33,14 @@ class Job:
     generation: int
     folder: str
     """the driver's working directory, where a user's own model and data are looked for"""
-    algorithm: str | None = None
-    """what `algorithm: auto` stands for; None where the spec names one, or none is needed"""
+    pick: Pick = field(default_factory=Pick)
+    """what `auto` stands for"""
 
     def strategy(self, numel: int) -> Strategy:
         """Build the trial's strategy for flat vectors of `numel` elements."""
         cell = self.trial.cell
         options = cell.strategy.model_dump(exclude={"kind"})
-        if self.algorithm is not None:
-            options["algorithm"] = self.algorithm
+        options |= {key: value for key, value in vars(self.pick).items() if value is not None}
         options |= {"accumulate": cell.accumulate, "reduce": cell.reduce}
         if cell.servers:
             options["servers"] = cell.servers

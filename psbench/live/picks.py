@@ -1,12 +1,14 @@
-"""What `algorithm: auto` stands for in a run, by what is measured on the run's own actors."""
+"""What `auto` stands for in a run, by what is measured on the run's own actors."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 from psbench.live.auto import pick
 from psbench.live.bench.calibration import calibrate
 from psbench.live.bench.stage import Stage
+from psbench.live.job import Pick
 from psbench.live.transports import resolve_transport
 from psbench.network import Network, Timing
+from psbench.schedules import pipelined_chunks
 from psbench.spec import AllReduce, Cell
 from psbench.training import vector_nbytes
 
@@ -15,8 +17,9 @@ _ALONE = "ring"  # without rounds, as all are in a world of one
 
 
 def is_auto(cell: Cell) -> bool:
-    """Say whether the spec leaves the algorithm of a cell to us."""
-    return isinstance(cell.strategy, AllReduce) and cell.strategy.algorithm == AUTO
+    """Say whether the spec leaves a cell's algorithm, or its number of chunks, to us."""
+    strategy = cell.strategy
+    return isinstance(strategy, AllReduce) and AUTO in (strategy.algorithm, strategy.chunks)
 
 
 def measure_networks(
@@ -48,11 +51,26 @@ def measure_networks(
     return found
 
 
-def picked(cell: Cell, networks: Mapping[str, Network]) -> str | None:
-    """Return the algorithm of an `auto` cell; None for one that needs no picking."""
+def picked(cell: Cell, networks: Mapping[str, Network]) -> Pick:
+    """Return what `auto` stands for in a cell."""
     if not is_auto(cell):
-        return None
+        return Pick()
+    assert isinstance(cell.strategy, AllReduce)
+    named = cell.strategy.algorithm != AUTO
     if cell.workers == 1:
-        return _ALONE
-    network = networks[resolve_transport(cell.transport)]
-    return pick(network, workers=cell.workers, nbytes=vector_nbytes(cell))
+        return Pick(chunks=1) if named else Pick(algorithm=_ALONE)
+    network, nbytes = networks[resolve_transport(cell.transport)], vector_nbytes(cell)
+    if not named:
+        return Pick(algorithm=pick(network, workers=cell.workers, nbytes=nbytes))
+    link = network.link
+    return Pick(
+        chunks=pipelined_chunks(
+            cell.strategy.algorithm,
+            cell.workers,
+            nbytes,
+            latency=link.latency,
+            overhead=link.overhead,
+            byte_time=link.byte_time,
+            reduce_time=link.reduce_time,
+        )
+    )

@@ -98,6 +98,8 @@ class TrialRow:
     """The cores each node was held to, such as "0" or "2,3"; "" for a node that was not."""
     algorithm: str | None = None
     """The all-reduce that `algorithm: auto` picked; None where the spec names what to do."""
+    chunks: int | None = None
+    """The number that `chunks: auto` picked; None where the spec says it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

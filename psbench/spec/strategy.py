@@ -11,6 +11,9 @@ from psbench.spec.structure import Frozen
 NEEDS_HOSTS = ("hierarchical_leaders", "hierarchical_rails")
 """Algorithms that ask which ranks share a host."""
 
+PIPELINED = ("tree", "double_tree")
+"""Algorithms whose cost depends on the number of chunks."""
+
 SHORTHANDS: dict[str, dict[str, str]] = {
     **{name: {"kind": "all_reduce", "algorithm": name} for name in ALGORITHMS},
     "auto": {"kind": "all_reduce", "algorithm": "auto"},
@@ -22,22 +25,40 @@ SHORTHANDS: dict[str, dict[str, str]] = {
 }
 
 
+def _number_or_auto(value: Any) -> Any:
+    """Return a number of chunks as it is; a union of types would blame each of them."""
+    if value is None or value == "auto":
+        return value
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise wrong(f"expected a whole number or auto, got {show(value)}")
+    if value < 1:
+        raise wrong(f"must be at least 1, got {show(value)}")
+    return value
+
+
+Chunks = Annotated[int | Literal["auto"] | None, BeforeValidator(_number_or_auto)]
+
+
 class AllReduce(Frozen):
     """All ranks sum their gradients by one of our schedules."""
 
     kind: Literal["all_reduce"]
     algorithm: AnyAlgorithm
     """auto: the one predicted to be fastest, from what is measured when the run starts"""
-    chunks: Annotated[int, Field(ge=1)] | None = None
-    """parts the vector is cut into; null: the algorithm's own choice"""
+    chunks: Chunks = None
+    """parts the vector is cut into; null: the algorithm's own choice; auto, for tree and
+    double_tree: those that make its pipeline cheapest on the link measured when the run starts"""
     roots: Annotated[int, Field(ge=1, le=65_536)] | None = None
     """ranks that sum a part each, of a star; null: one"""
 
     @field_validator("chunks")
     @classmethod
-    def _auto_has_its_own(cls, chunks: int | None, info: ValidationInfo) -> int | None:
-        if chunks is not None and info.data.get("algorithm") == "auto":
+    def _fit_the_algorithm(cls, chunks: Chunks, info: ValidationInfo) -> Chunks:
+        algorithm = info.data.get("algorithm")
+        if chunks is not None and algorithm == "auto":
             raise conflict("auto goes by each algorithm's own number of chunks; leave it out")
+        if chunks == "auto" and algorithm is not None and algorithm not in PIPELINED:
+            raise conflict(f"{algorithm} is no pipeline: auto is for {' and '.join(PIPELINED)}")
         return chunks
 
     @field_validator("roots")

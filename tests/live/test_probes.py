@@ -6,6 +6,7 @@ import torch
 from psbench.live.auto import ASSUMED, network_file, network_from, pick
 from psbench.live.bench.calibration import CANDIDATES
 from psbench.live.bench.probes import probe_link
+from psbench.live.job import Pick
 from psbench.live.picks import measure_networks, picked
 from psbench.live.transports import ENDPOINTS
 from psbench.network import Link, Network, Timing, fit_link
@@ -48,11 +49,24 @@ def test_auto_is_the_fastest_for_the_length_of_the_vector():
     assert pick(NETWORK, workers=2, nbytes=1024) == "tree"
     assert pick(NETWORK, workers=2, nbytes=2**20) == "ring"
     networks = {"gloo": NETWORK}
-    assert picked(cell_of(task={"payload": "1 MiB"}), networks) == "ring"
-    assert picked(cell_of(task={"payload": "1 KiB"}), networks) == "tree"
-    assert picked(cell_of(strategy="tree"), networks) is None
-    assert picked(cell_of(strategy="ps-sync"), networks) is None
-    assert picked(cell_of(workers=1), {}) in ALGORITHMS
+    assert picked(cell_of(task={"payload": "1 MiB"}), networks).algorithm == "ring"
+    assert picked(cell_of(task={"payload": "1 KiB"}), networks).algorithm == "tree"
+    assert picked(cell_of(strategy="tree"), networks) == Pick()
+    assert picked(cell_of(strategy="ps-sync"), networks) == Pick()
+    assert picked(cell_of(workers=1), {}).algorithm in ALGORITHMS
+
+
+@pytest.mark.parametrize("name", ["tree", "double_tree"])
+def test_automatic_chunks_are_those_of_the_least_cost(name):
+    strategy = {"kind": "all_reduce", "algorithm": name, "chunks": "auto"}
+    cell = cell_of(strategy=strategy, task={"payload": "1 MiB"}, workers=8)
+    found = picked(cell, {"gloo": NETWORK})
+    assert found.algorithm is None
+    costs = {c: COSTS[name](8, 2**20, num_chunks=c, **LINK.costs()) for c in range(1, 400)}
+    assert costs[found.chunks] == min(costs.values())
+    assert 10 < found.chunks < 200
+    alone = cell_of(strategy=strategy, workers=1)
+    assert picked(alone, {}) == Pick(chunks=1)
 
 
 def test_what_is_known_or_not_needed_is_not_measured():

@@ -2,15 +2,16 @@
 
 import pytest
 
-from psbench.live.job import Job
+from psbench.live.job import Job, Pick
 from psbench.schedules import verify
 from psbench.spec import Cell, Trial
 from psbench.strategies import AllReduce
 
 
-def schedule_of(strategy, **fields):
+def schedule_of(strategy, pick=None, **fields):
     cell = Cell(task={"payload": "1 KiB"}, steps=1, workers=6, strategy=strategy, **fields)
-    job = Job(trial=Trial(cell=cell, repeat=0, seed=0), generation=0, folder=".")
+    trial = Trial(cell=cell, repeat=0, seed=0)
+    job = Job(trial=trial, generation=0, folder=".", pick=pick or Pick())
     _, command = (command for command, _ in zip(job.strategy(256).step(), range(2), strict=False))
     assert isinstance(command, AllReduce)
     verify(command.schedule)
@@ -31,3 +32,9 @@ def schedule_of(strategy, **fields):
 )
 def test_roots_chunks_and_hosts_reach_the_schedule(strategy, cluster, num_chunks):
     assert schedule_of(strategy, cluster=cluster).num_chunks == num_chunks
+
+
+def test_what_auto_stands_for_reaches_the_schedule():
+    chunks = {"kind": "all_reduce", "algorithm": "tree", "chunks": "auto"}
+    assert schedule_of(chunks, Pick(chunks=9)).num_chunks == 9
+    assert schedule_of("auto", Pick(algorithm="direct")).num_chunks == 6

@@ -114,6 +114,14 @@ ABSENT = object()
             "strategy.chunks: must be at least 1, got 0",
         ),
         (
+            {"strategy": {"kind": "all_reduce", "algorithm": "tree", "chunks": "many"}},
+            "strategy.chunks: expected a whole number or auto, got 'many'",
+        ),
+        (
+            {"strategy": {"kind": "all_reduce", "algorithm": "ring", "chunks": "auto"}},
+            "strategy.chunks: ring is no pipeline: auto is for tree and double_tree",
+        ),
+        (
             {"strategy": {"kind": "all_reduce", "algorithm": "star", "roots": 0}},
             "strategy.roots: must be at least 1, got 0",
         ),
