@@ -19,8 +19,9 @@ _KNOWN = {
     "star": "#8C510A",
     "hierarchical_leaders": "#CC3344",
     "hierarchical_rails": "#006D77",
+    "auto": "#7F7F7F",
 }
-_OTHERS = ("#7F7F7F", "#999933", "#7B68EE", "#A0A0C0", "#E88FA0")
+_OTHERS = ("#999933", "#7B68EE", "#A0A0C0", "#E88FA0")
 """Okabe and Ito 2008, for colour-blind readers, without the yellow, too faint for lines; then what
 is told apart from those, some of it of Tol 2021. What is not known by name has the others."""
 

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from pathlib import Path
@@ -56,6 +57,13 @@ class Command:
             time.sleep(0.1)
         assert self.processes() == {}
         return True
+
+
+@pytest.fixture
+def short_folder():
+    """A folder with a short path, for Ray's: its sockets lie deep in it."""
+    with tempfile.TemporaryDirectory(prefix="psb-", ignore_cleanup_errors=True) as folder:
+        yield folder
 
 
 @pytest.fixture

@@ -126,8 +126,7 @@ def test_a_killed_run_leaves_no_process_and_can_be_read(command, tmp_path):
     assert len(psbench.load(folder).trials) == 0
 
 
-def test_a_run_joins_the_cluster_of_ray_address_and_is_held_to_it(command, tmp_path):
-    ray_folder = tmp_path.parent / f"r{uuid.uuid4().hex[:6]}"  # short: it holds sockets
+def test_a_run_joins_the_cluster_of_ray_address_and_is_held_to_it(command, short_folder):
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": uuid.uuid4().hex}
     head = subprocess.Popen(
         [
@@ -138,7 +137,7 @@ def test_a_run_joins_the_cluster_of_ray_address_and_is_held_to_it(command, tmp_p
             "--port=0",
             "--num-cpus=2",
             "--include-dashboard=false",
-            f"--temp-dir={ray_folder}",
+            f"--temp-dir={short_folder}",
         ],
         env={**os.environ, **token, "PSBENCH_TEST": command.mark},
         stdout=subprocess.PIPE,
