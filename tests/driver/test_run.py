@@ -126,7 +126,7 @@ def test_a_killed_run_leaves_no_process_and_can_be_read(command, tmp_path):
     assert len(psbench.load(folder).trials) == 0
 
 
-def test_a_run_joins_the_cluster_of_ray_address_and_is_held_to_it(command, short_folder):
+def test_a_run_joins_the_cluster_of_ray_address_and_is_held_to_it(command, short_folder, tmp_path):
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": uuid.uuid4().hex}
     head = subprocess.Popen(
         [
