@@ -24,16 +24,18 @@ def share_out(hosts: Sequence[Host], *, cores_each: int) -> list[tuple[int, ...]
     return shares
 
 
-def one_in_turn(hosts: Sequence[Host]) -> list[tuple[int, ...]]:
-    """Return one core for each process, in turn, also where a machine has more of them than cores.
+def in_turn(hosts: Sequence[Host], *, cores_each: int = 1) -> list[tuple[int, ...]]:
+    """Return cores for each process, in turn, also where a machine has fewer than they need.
 
     Timings then compare from run to run: the scheduler moves nobody.
     """
     placed: Counter[str] = Counter()
     shares: list[tuple[int, ...]] = []
     for host in hosts:
-        shares.append((host.cores[placed[host.boot] % len(host.cores)],))
-        placed[host.boot] += 1
+        first = placed[host.boot]
+        taken = {host.cores[(first + i) % len(host.cores)] for i in range(cores_each)}
+        shares.append(tuple(sorted(taken)))
+        placed[host.boot] += cores_each
     return shares
 
 

@@ -12,7 +12,7 @@ from psbench.errors import Mismatch, PeerTimeout, PsbenchError, TrialTimeout
 from psbench.live.auto import network_file, network_from
 from psbench.live.bench.stage import Stage
 from psbench.live.cluster import cluster
-from psbench.live.cores import share_out
+from psbench.live.cores import in_turn, share_out
 from psbench.live.host import Host
 from psbench.live.job import DIVERGED, OK, Job, Pick, Report
 from psbench.live.picks import measure_networks, picked
@@ -83,7 +83,8 @@ class LiveEngine:
         warnings = []
         if too_few:
             warnings.append(crowded(self._largest.processes, cores, threads=self.threads))
-        if too_few or not self._pinning:
+        everywhere = all(cell.pin == "in_turn" for cell in self._cells)
+        if not everywhere and (too_few or not self._pinning):
             warnings.append(NOT_PINNED)
         return warnings
 
@@ -288,4 +289,5 @@ def shares_of_cores(cell: Cell, hosts: Sequence[Host]) -> list[tuple[int, ...]]:
     """Return the cores that each process of a cell is held to; none where it is not."""
     if not cell.pin:
         return [() for _ in hosts]
-    return share_out(hosts, cores_each=cell.cpus_per_process)
+    pinned = in_turn if cell.pin == "in_turn" else share_out
+    return pinned(hosts, cores_each=cell.cpus_per_process)

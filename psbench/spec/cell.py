@@ -1,13 +1,13 @@
 """One fully resolved point of a spec."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from psbench.spec.cluster import Cluster
 from psbench.spec.compute import Compute
-from psbench.spec.messages import MISSING, conflict, wrong
+from psbench.spec.messages import MISSING, conflict, show, wrong
 from psbench.spec.names import Engine, LrScaling, Reduce, Transport
 from psbench.spec.quantities import Duration
 from psbench.spec.strategy import (
@@ -27,6 +27,15 @@ from psbench.units import count
 Count = Annotated[int, Field(ge=1)]
 _NOT_IN_A_PLAIN_LOOP = ("accumulate", "compute", "eval_every")
 Workers = Annotated[int, Field(ge=1, le=65_536)]
+
+
+def _whether_to_pin(value: Any) -> Any:
+    if not isinstance(value, bool) and value != "in_turn":
+        raise wrong(f"expected true, false or in_turn, got {show(value)}")
+    return value
+
+
+Pin = Annotated[bool | Literal["in_turn"], BeforeValidator(_whether_to_pin)]
 
 
 class Batch(Frozen):
@@ -83,8 +92,9 @@ class Cell(Frozen):
     """how long computing a step takes; null: as long as it does"""
     cluster: Cluster | None = Field(default=None, validate_default=True)
     """which processes share a host; null: as Ray places them"""
-    pin: bool = True
-    """hold each process to CPUs of its own, where a host has enough"""
+    pin: Pin = True
+    """hold each process to CPUs of its own, where a host has enough; in_turn: also where processes
+    must share them"""
     timeout: Duration | None = None
     """the longest a trial may take, with its unit; null: no limit"""
     steps: Count

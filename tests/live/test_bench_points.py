@@ -13,7 +13,7 @@ from psbench.live.bench.collectives import bench_collectives
 from psbench.live.bench.integers import CheckedCalls, KnownSums
 from psbench.live.bench.plan import NATIVE, PUSH_PULL, BenchPlan, Point
 from psbench.live.bench.push_pull import bench_push_pull, workers_barrier
-from psbench.live.cores import one_in_turn
+from psbench.live.cores import in_turn
 from psbench.live.host import Host
 from psbench.live.job import StepLog
 from psbench.live.transports import ENDPOINTS
@@ -172,7 +172,8 @@ def test_a_core_is_taken_in_turn_where_there_are_more_processes():
         return Host(name=boot, pid=1, started="1", boot=boot, pid_space="1", cores=cores)
 
     hosts = [on("a", (0, 2)), on("b", (5,)), on("a", (0, 2)), on("a", (0, 2)), on("b", (5,))]
-    assert one_in_turn(hosts) == [(0,), (5,), (2,), (0,), (5,)]
+    assert in_turn(hosts) == [(0,), (5,), (2,), (0,), (5,)]
+    assert in_turn(hosts, cores_each=2) == [(0, 2), (5,), (0, 2), (0, 2), (5,)]
 
 
 def test_views_of_one_vector_are_summed_in_half_precision_too(connect, everywhere):

@@ -148,7 +148,7 @@ PAYLOAD = {"task": {"payload": "4 B"}, "batch": ABSENT}
             "cluster.placement: unknown placement 'pakc'; did you mean 'pack'?"
             " (known: pack, spread)",
         ),
-        ({"pin": "no"}, "pin: expected true or false, got 'no'"),
+        ({"pin": "no"}, "pin: expected true, false or in_turn, got 'no'"),
         ({"timeout": "0 s"}, "timeout: must be greater than 0, got 0.0"),
         (
             {"timeout": "10 m"},

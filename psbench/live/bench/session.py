@@ -13,7 +13,7 @@ from psbench.live.bench.calibration import SIZES, calibrate
 from psbench.live.bench.plan import AUTO, BenchPlan, Point
 from psbench.live.bench.stage import Stage, Stop
 from psbench.live.cluster import cluster
-from psbench.live.cores import one_in_turn
+from psbench.live.cores import in_turn
 from psbench.live.placement import Layout, Pool
 from psbench.live.transports import SHARED_MEMORY
 from psbench.live.watch import gather
@@ -51,7 +51,7 @@ class BenchSession:
             self._stage = Stage(
                 self._pool,
                 loopback=joined.embedded,
-                cores=one_in_turn if self._pin else lambda hosts: [() for _ in hosts],
+                cores=in_turn if self._pin else lambda hosts: [() for _ in hosts],
                 stop=self._stop,
             )
             self._stack = stack.pop_all()
