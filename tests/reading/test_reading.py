@@ -110,7 +110,7 @@ def test_the_list_is_the_dependencies_without_the_heavy_ones():
     left_out = set(project["dependencies"]) - needed
     assert needed <= set(project["dependencies"])
     heavy = {name.partition(">")[0] for name in left_out}
-    assert heavy == {"ray[default]", "torch", "scikit-learn"}
+    assert heavy == {"ray[default]", "torch", "scikit-learn", "numba"}
 
 
 def test_the_summary_has_a_row_a_cell(results):
