@@ -8,7 +8,7 @@ import pytest
 from psbench import parameter_server, schedules, spec, strategies
 from psbench.driver import engines
 from psbench.live import transports
-from psbench.spec.strategy import NEEDS_HOSTS
+from psbench.spec.strategy import NEEDS_HOSTS, PIPELINED
 from psbench.training import optimizers, tasks
 
 
@@ -36,6 +36,7 @@ def test_a_spec_asks_for_hosts_and_roots_where_an_algorithm_takes_them():
         for option in options:
             takes[option].add(name)
     assert takes == {"roots": {"star"}, "ranks_per_host": set(NEEDS_HOSTS)}
+    assert schedules.PIPELINED == PIPELINED
 
 
 @pytest.mark.parametrize("consistency", spec.CONSISTENCIES)

@@ -13,15 +13,11 @@ def share_out(hosts: Sequence[Host], *, cores_each: int) -> list[tuple[int, ...]
 
     As MPI launchers do: processes that would share a core are better left to the scheduler.
     """
-    shares: list[tuple[int, ...]] = [()] * len(hosts)
-    for boot in {host.boot for host in hosts}:
-        own = [number for number, host in enumerate(hosts) if host.boot == boot]
-        cores = hosts[own[0]].cores
-        if len(own) * cores_each <= len(cores):
-            for position, number in enumerate(own):
-                start = position * cores_each
-                shares[number] = cores[start : start + cores_each]
-    return shares
+    placed = Counter(host.boot for host in hosts)
+    return [
+        share if placed[host.boot] * cores_each <= len(host.cores) else ()
+        for host, share in zip(hosts, in_turn(hosts, cores_each=cores_each), strict=True)
+    ]
 
 
 def in_turn(hosts: Sequence[Host], *, cores_each: int = 1) -> list[tuple[int, ...]]:

@@ -17,7 +17,7 @@ from psbench.live.host import Host
 from psbench.live.job import DIVERGED, OK, Job, Pick, Report
 from psbench.live.picks import measure_networks, picked
 from psbench.live.placement import Layout, Member, Pool
-from psbench.live.transports import SHARED_MEMORY, resolve_transport
+from psbench.live.transports import prepare, resolve_transport
 from psbench.live.watch import gather, watch
 from psbench.live.world import form_world
 from psbench.results import NOT_PINNED, EngineOutput, EvalRow, TrialRow, TrialStatus, crowded
@@ -53,10 +53,7 @@ class LiveEngine:
 
     def __enter__(self) -> Self:
         check_tasks(self._cells)
-        if any(cell.transport == SHARED_MEMORY for cell in self._cells):
-            from psbench.live.machine import warm  # imports numba
-
-            warm()  # compiled once, before the actors need it
+        prepare(resolve_transport(cell.transport) for cell in self._cells)
         with contextlib.ExitStack() as stack:
             self.cluster = stack.enter_context(cluster(self._largest.cpus))
             stack.callback(self._close_pool)

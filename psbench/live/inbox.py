@@ -6,6 +6,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from psbench.live.collective import as_bytes
 from psbench.live.transports import Channel, Work
 
 
@@ -36,7 +37,7 @@ class Buffers:
 
     def expect(self, worker: int) -> None:
         if worker not in self._arriving:
-            into = self._buffers[worker].view(torch.uint8)
+            into = as_bytes(self._buffers[worker])
             self._arriving[worker] = self._channel.exchange([], [(worker, into)])
 
     def take(self, worker: int) -> None:

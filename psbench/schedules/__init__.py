@@ -1,7 +1,7 @@
 """What moves: collectives written down as data, and what can be told from them without running."""
 
 from psbench.schedules.algorithms import ALGORITHMS, COSTS, OPTIONS, schedule_for
-from psbench.schedules.chunks import pipelined_chunks
+from psbench.schedules.chunks import PIPELINED, pipelined_chunks
 from psbench.schedules.direct import direct
 from psbench.schedules.double_tree import double_tree
 from psbench.schedules.execute import execute
@@ -20,6 +20,7 @@ __all__ = [
     "ALGORITHMS",
     "COSTS",
     "OPTIONS",
+    "PIPELINED",
     "LazyRounds",
     "Round",
     "Schedule",

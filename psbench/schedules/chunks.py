@@ -7,6 +7,9 @@ from psbench.schedules.algorithms import COSTS, schedule_for
 from psbench.schedules.double_tree import depth
 from psbench.schedules.tree import height
 
+PIPELINED = ("tree", "double_tree")
+"""Algorithms whose cost has a best number of chunks."""
+
 MAX_CHUNKS = 1024
 """More would bring next to nothing: by then filling the pipeline takes a share of the time of about
 height / MAX_CHUNKS."""
@@ -30,7 +33,7 @@ def pipelined_chunks(
     """
     own = schedule_for(name, world, **options).num_chunks
     costs = {"overhead": overhead, "byte_time": byte_time, "reduce_time": reduce_time}
-    if world == 1 or name not in ("tree", "double_tree"):
+    if world == 1 or name not in PIPELINED:
         return own
     if name == "tree":
         optima = _tree_optima(height(world), nbytes, **costs)

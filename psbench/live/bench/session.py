@@ -15,7 +15,7 @@ from psbench.live.bench.stage import Stage, Stop
 from psbench.live.cluster import cluster
 from psbench.live.cores import in_turn
 from psbench.live.placement import Layout, Pool
-from psbench.live.transports import SHARED_MEMORY
+from psbench.live.transports import prepare
 from psbench.live.watch import gather
 from psbench.network import LinkFit, Network
 from psbench.results import BenchRow, CopyLimit
@@ -40,10 +40,7 @@ class BenchSession:
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        if SHARED_MEMORY in self._transports:
-            from psbench.live.machine import warm  # imports numba
-
-            warm()  # compiled once, before the actors need it
+        prepare(self._transports)
         with contextlib.ExitStack() as stack:
             joined = stack.enter_context(cluster(self._size))
             self._pool = Pool(Layout(cpus_each=1, strategy="PACK"), self._size)

@@ -1,6 +1,6 @@
 """How bytes move between processes: the contract, and the transports that keep it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from psbench.live.transports.base import (
     Capabilities,
@@ -28,6 +28,14 @@ ENDPOINTS: dict[str, Callable[[str], Endpoint]] = {
 """How each transport opens an endpoint on a host's interface."""
 
 
+def prepare(names: Iterable[str]) -> None:
+    """Have what these transports compile compiled, before the actors need it."""
+    if SHARED_MEMORY in names:
+        from psbench.live.machine import warm  # imports numba
+
+        warm()
+
+
 def resolve_transport(asked: str) -> str:
     """Return the transport that `auto` stands for, or the one asked for."""
     return "gloo" if asked == "auto" else asked
@@ -44,5 +52,6 @@ __all__ = [
     "ProcessGroupTransport",
     "Transport",
     "Work",
+    "prepare",
     "resolve_transport",
 ]
