@@ -64,7 +64,9 @@ class Cluster:
         told = self._node(*head, f"--temp-dir={self.folder}")
         (self.dashboard,) = set(re.findall(r"RAY_API_SERVER_ADDRESS='([^']*)'", told))
         (address,) = set(re.findall(r"--address='([^']*)'", told))
-        self._node(f"--address={address}")
+        # a folder of its own, as on a host of its own: an agent that has not yet met the working
+        # folder of a job unpacks it afresh, over the one that others may be running in
+        self._node(f"--address={address}", f"--temp-dir={self.folder}/2")
         wait_until(self._takes_jobs)  # some seconds more
 
     def _takes_jobs(self):

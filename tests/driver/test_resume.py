@@ -183,12 +183,14 @@ def test_sigterm_ends_a_run_that_goes_on_and_a_folder_has_one_writer(command, tm
 
 
 def test_a_full_disk_ends_the_run_in_one_line_and_with_room_it_goes_on(command, tmp_path):
-    spec = command.write(SPEC.replace(f"steps: {STEPS}", "steps: 400"))
+    spec = command.write(SPEC.replace(f"steps: {STEPS}", "steps: 3000"))
     folder = tmp_path / "run"
     one = ("--set", "matrix.strategy=[ring]", "--set", "repeats=1")
     process = command.start("run", spec, *one, "--out", "run")
-    until(lambda: (folder / "manifest.json").exists(), process)
-    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (20_000, 20_000))
+    until(lambda: list(folder.glob("steps/*")) and len(psbench.load(folder).steps), process)
+    (rows,) = folder.glob("steps/*.arrow")
+    full = rows.stat().st_size
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (full, full))
     _, stderr = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
     said = stderr.splitlines()[-1]
@@ -197,11 +199,11 @@ def test_a_full_disk_ends_the_run_in_one_line_and_with_room_it_goes_on(command, 
     assert "Traceback" not in stderr
     assert command.nothing_left()
     assert json.loads((folder / "status.json").read_text())["status"] == "failed"
-    assert 0 < len(psbench.load(folder).steps) < 800
+    assert 0 < len(psbench.load(folder).steps) < 6000
     assert len(psbench.load(folder).trials) == 0
 
     done = command.run("run", "--resume", "run")
     assert done.returncode == 0, done.stderr
     results = psbench.load(folder)
     assert results.trials[["status", "attempt"]].values.tolist() == [["ok", 2]]
-    assert len(results.steps) == 800
+    assert len(results.steps) == 6000
