@@ -19,8 +19,10 @@ class Counters:
 
     def add(self, sends: list[Message], receives: list[Message]) -> None:
         """Count one round."""
-        self.bytes_sent += sum(tensor.nbytes for _, tensor in sends)
-        self.bytes_received += sum(tensor.nbytes for _, tensor in receives)
+        for _, tensor in sends:
+            self.bytes_sent += tensor.nbytes
+        for _, tensor in receives:
+            self.bytes_received += tensor.nbytes
         self.messages_sent += len(sends)
         self.messages_received += len(receives)
 

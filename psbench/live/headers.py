@@ -4,7 +4,7 @@ Checked once per collective call and peer. The parameter server's own messages a
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,8 +26,7 @@ _DTYPES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Header:
+class Header(NamedTuple):
     """What a process is about to send, and what it believes the receiver expects."""
 
     generation: int
@@ -40,10 +39,9 @@ class Header:
         """Raise Mismatch, naming the sender, where this header differs from ours."""
         if self == ours:
             return
-        for field in fields(self):
-            theirs, expected = getattr(self, field.name), getattr(ours, field.name)
+        for name, theirs, expected in zip(self._fields, self, ours, strict=True):
             if theirs != expected:
-                raise Mismatch(f"{sender} sends {field.name} {theirs} where {expected} is expected")
+                raise Mismatch(f"{sender} sends {name} {theirs} where {expected} is expected")
 
     def numbers(self) -> list[int]:
         """Return the header as integers."""
@@ -52,7 +50,7 @@ class Header:
     @staticmethod
     def describing(vector: Tensor, *, generation: int, step: int) -> "Header":
         """Return the header of a message that carries `vector`."""
-        return Header(generation=generation, step=step, dtype=vector.dtype, numel=len(vector))
+        return Header(generation=generation, step=step, dtype=vector.dtype, numel=vector.numel())
 
     @staticmethod
     def of(numbers: list[int]) -> "Header":

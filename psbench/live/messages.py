@@ -4,9 +4,8 @@ A worker opens with a Pull, in which both sides agree on generation, dtype and l
 does the server post buffers for its pushes. Every push is answered, once its server's rule allows.
 """
 
-from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -34,8 +33,7 @@ class End(IntEnum):
     DIVERGED = 2
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
+class Request(NamedTuple):
     """A worker's word to a server; a PUSH is followed by the gradients of the shard."""
 
     generation: int
@@ -51,8 +49,7 @@ class Request:
         return Header.of([self.generation, self.seq, self.dtype, self.numel])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Answer:
+class Answer(NamedTuple):
     """A server's word to a worker, followed by the parameters of `version`.
 
     `seq` is the push it answers (-1 for a pull) and `staleness` that push's. `taken_ns`, when the
@@ -76,21 +73,19 @@ class Answer:
         return Header.of([self.generation, self.seq, self.dtype, self.numel])
 
 
-_NAMES = {kind: tuple(field.name for field in fields(kind)) for kind in (Request, Answer)}
-
 Said = TypeVar("Said", Request, Answer)
 
 
 def pack(message: Request | Answer) -> Tensor:
     """Return a message as an int64 vector."""
-    return torch.from_numpy(np.array(list(vars(message).values()), dtype=np.int64))
+    return torch.from_numpy(np.array(message, dtype=np.int64))
 
 
 def blank(kind: type[Request] | type[Answer]) -> Tensor:
     """Return a vector to receive such a message into."""
-    return torch.empty(len(_NAMES[kind]), dtype=torch.int64)
+    return torch.empty(len(kind._fields), dtype=torch.int64)
 
 
 def unpack(kind: type[Said], numbers: Tensor) -> Said:
     """Return the message of that kind that a vector holds."""
-    return kind(**dict(zip(_NAMES[kind], numbers.tolist(), strict=True)))
+    return kind(*numbers.tolist())

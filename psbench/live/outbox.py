@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
+from psbench.live.collective import as_bytes
 from psbench.live.transports import Work
 
 
@@ -15,6 +16,9 @@ class Copy:
     buffer: Tensor
     version: int
     receivers: int = 0
+
+    def __post_init__(self) -> None:
+        self.bytes = as_bytes(self.buffer)
 
 
 @dataclass

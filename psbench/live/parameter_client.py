@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -28,7 +29,7 @@ class Asked:
 
     client: "ParameterClient"
     kind: Kind
-    sent: Work
+    sent: Sequence[Work]
     posted_s: float
 
     def finish(self) -> "Exchange":
@@ -76,9 +77,9 @@ class ParameterClient:
         self._lends = transport.capabilities.borrow
         self._server = server
         self._name = transport.peers[server]
-        self._gradients = gradients
         self._parameters = parameters
-        self._numel = len(parameters)
+        self._pushed = [(server, as_bytes(gradients))] if len(gradients) else []
+        self._pulled = [(server, as_bytes(parameters))] if len(parameters) else []
         self._generation = generation
         self._counters = counters
         self.version = 0
@@ -97,23 +98,22 @@ class ParameterClient:
 
     def leave(self) -> None:
         """Tell the server that this worker will not push again."""
-        self._ask(Kind.LEAVE).sent.synchronize()
+        synchronize(self._ask(Kind.LEAVE).sent)
 
     def finish(self, asked: Asked) -> Exchange:
         """Wait for the answer; the shard's parameters are then those of its version."""
         sent_s = asked.posted_s
         if not self._lends:
-            asked.sent.synchronize()
+            synchronize(asked.sent)
             sent_s = time.monotonic()
         buffer = blank(Answer)
         self._headers.exchange([], [(self._server, buffer)]).synchronize()
         answer = unpack(Answer, buffer)
         seq = self.pushes_sent - 1
         answer.header.check(self._header(seq), self._name)
-        receives = [(self._server, as_bytes(self._parameters))] if self._numel else []
-        self._counters.add([], receives)
-        self._payloads.exchange([], receives).synchronize()
-        asked.sent.synchronize()
+        self._counters.add([], self._pulled)
+        self._payloads.exchange([], self._pulled).synchronize()
+        synchronize(asked.sent)
         pulled, self.version = self.version, answer.version
         self.pushes_answered += asked.kind is Kind.PUSH
         return Exchange(answer=answer, pulled_version=pulled, sent_s=sent_s)
@@ -128,28 +128,19 @@ class ParameterClient:
             kind=kind,
             pulled_version=self.version,
         )
-        work = self._headers.exchange([(self._server, pack(request))], [])
-        if kind is Kind.PUSH and self._numel:
-            payload = [(self._server, as_bytes(self._gradients))]
-            self._counters.add(payload, [])
-            work = Both(work, self._payloads.exchange(payload, []))
-        return Asked(client=self, kind=kind, sent=work, posted_s=time.monotonic())
+        works = []
+        if kind is Kind.PUSH and self._pushed:
+            self._counters.add(self._pushed, [])
+            works.append(self._payloads.exchange(self._pushed, []))
+        # last: where the server finds a request, all of it is there
+        works.append(self._headers.exchange([(self._server, pack(request))], []))
+        return Asked(client=self, kind=kind, sent=works, posted_s=time.monotonic())
 
     def _header(self, step: int) -> Header:
         return Header.describing(self._parameters, generation=self._generation, step=step)
 
 
-@dataclass(frozen=True)
-class Both:
-    """Two works as one."""
-
-    first: Work
-    second: Work
-
-    def wait(self) -> None:
-        self.first.wait()
-        self.second.wait()
-
-    def synchronize(self) -> None:
-        self.first.synchronize()
-        self.second.synchronize()
+def synchronize(works: Iterable[Work]) -> None:
+    """Block until all are done."""
+    for work in works:
+        work.synchronize()

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from psbench.errors import Mismatch
-from psbench.live.collective import as_bytes
 from psbench.live.counters import Counters
 from psbench.live.headers import Header, dtype_code
 from psbench.live.inbox import Buffers, Inbox, Loans
@@ -68,6 +67,7 @@ class Server:
         )
         self._numel = len(self.parameters)
         dtype = self.parameters.dtype
+        self._in_place = Copy(buffer=self.parameters, version=0)
         self._outbox = Outbox(lambda: transport.allocate(self._numel, dtype=dtype))
         self._taken_ns: dict[int, int] = {}
         self._staleness: dict[int, int] = {}
@@ -169,11 +169,11 @@ class Server:
             update_ns=self._update_ns,
         )
         copy = self._to_send(reply.version)
-        sends = [(worker, as_bytes(copy.buffer))] if self._numel else []
+        sends = [(worker, copy.bytes)] if self._numel else []
         self._counters.add(sends, [])
         works = [
-            self._headers.exchange([(worker, pack(answer))], []),
             self._payloads.exchange(sends, []),
+            self._headers.exchange([(worker, pack(answer))], []),  # last, as a request's
         ]
         self._outbox.sent(worker, copy, works)
 
@@ -181,7 +181,7 @@ class Server:
         """Return the parameters to send: themselves where they cannot change before all receivers
         have them, since the next version takes a push of each."""
         if self._rule.waits_for_all:
-            return Copy(buffer=self.parameters, version=version)
+            return self._in_place
         return self._outbox.copy(self.parameters, version)
 
     def _header(self, step: int) -> Header:

@@ -1,4 +1,4 @@
-"""The compiled part of the shared-memory transport: waiting, and one loop that runs any plan.
+"""The compiled part of the shared-memory transport: waiting, messages, and a loop for any plan.
 
 Everything here works on addresses, is compiled by numba without the GIL, and is kept in a cache
 from which every process takes it.

@@ -9,7 +9,7 @@ LINE = 64
 ASLEEP = 0
 """whom the owner waits for in its sleep: peer + 1, ANYONE, or 0 while it is awake"""
 ASLEEP_FOR = 8
-"""the word it waits for, as an offset in that peer's block; then the value it waits for"""
+"""the word it waits for, as an offset in that peer's block, or anyone's; then the value"""
 ANYONE = -1
 LEFT = LINE
 """1 once the owner has left the world in good order"""

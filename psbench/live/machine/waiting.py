@@ -46,6 +46,7 @@ _HANG_UP = 0x0008 | 0x0010 | 0x0020  # POLLERR, POLLHUP, POLLNVAL
 _NOBODY = 0xFFFFFFFF  # a struct pollfd of fd -1, which poll passes over
 _LONGEST_MS = 1000
 _GAVE_UP_UNIT = 1 << 32
+_ANY_WORD = -1
 
 
 @njit(nogil=True, cache=True)
@@ -71,7 +72,7 @@ def post(context, offset, value):
     """Set a word of our own block, and wake whoever sleeps for one of ours."""
     rank = context_word(context, RANK)
     store_release(block_of(context, rank) + offset, value)
-    _wake(context, False)
+    _wake(context, offset)
 
 
 @njit(nogil=True, cache=True)
@@ -79,17 +80,21 @@ def give_up(context, status, culprit):
     """Tell all peers why we shall not go on: they give up for the same reason."""
     own = block_of(context, context_word(context, RANK))
     store_release(own + GAVE_UP, status * _GAVE_UP_UNIT + culprit + 1)
-    _wake(context, True)
+    _wake(context, _ANY_WORD)
 
 
 @njit(nogil=True, cache=True)
-def _wake(context, everyone):
-    """Wake the peers that sleep for a word of ours, or all that sleep."""
+def _wake(context, offset):
+    """Wake the peers that sleep for our word at `offset`, or all that sleep."""
     fence()  # they say that they sleep before they look a last time; we set the word before we ask
     rank = context_word(context, RANK)
     for peer in range(context_word(context, SIZE)):
-        asleep = load_acquire(block_of(context, peer) + ASLEEP)
-        if asleep != 0 and (everyone or asleep == rank + 1 or asleep == ANYONE):
+        block = block_of(context, peer)
+        asleep = load_acquire(block + ASLEEP)
+        if asleep == 0:
+            continue
+        ours = asleep == rank + 1 or asleep == ANYONE
+        if offset == _ANY_WORD or (ours and load_acquire(block + ASLEEP_FOR) == offset):
             room = context_word(context, ROOM)
             store(room, 1)
             write(load(context_word(context, EVENTS) + 8 * peer), room, 8)
@@ -121,8 +126,8 @@ def _sleep(context, peer, offset, value, begun):
     address = block_of(context, peer) + offset
     own = block_of(context, context_word(context, RANK))
     until = begun + context_word(context, DEADLINE_NS)
-    store(own + ASLEEP_FOR, offset)
-    store(own + ASLEEP_FOR + 8, value)
+    store_release(own + ASLEEP_FOR, offset)
+    store_release(own + ASLEEP_FOR + 8, value)
     store_release(own + ASLEEP, peer + 1)
     fence()
     while load_acquire(address) < value:
@@ -194,12 +199,11 @@ def _blamed(context, peer):
 
 
 @njit(nogil=True, cache=True)
-def wait_for_any(context, offsets, values, first):
-    """Wait until the word at offsets[peer] of any peer's block is at least values[peer].
+def wait_for_any(context, offset, values, first):
+    """Wait until the word at `offset` of any peer's block is at least values[peer].
 
     Returns the peer, looked for from `first` on in turn; or minus what it ended with, where the
-    context names the culprit (of LATE: nobody, -1). Both are vectors of int64, one word a peer; a
-    negative offset is one that is not waited for.
+    context names the culprit (of LATE: nobody, -1). `values` is a vector of int64, one a peer.
     """
     begun = now_ns(context)
     until = begun + context_word(context, DEADLINE_NS)
@@ -207,20 +211,21 @@ def wait_for_any(context, offsets, values, first):
     size = context_word(context, SIZE)
     yielding = begun + _YIELDING_NS
     while True:
-        peer = _first_ready(context, offsets, values, first, size)
+        peer = _first_ready(context, offset, values, first, size)
         if peer >= 0:
             return peer
         now = now_ns(context)
         if now < yielding:
             sched_yield()
             continue
+        store_release(own + ASLEEP_FOR, offset)
         store_release(own + ASLEEP, ANYONE)
         fence()
-        peer = _first_ready(context, offsets, values, first, size)
+        peer = _first_ready(context, offset, values, first, size)
         if peer < 0:
             _doze(context, until)
         store_release(own + ASLEEP, 0)
-        peer = _first_ready(context, offsets, values, first, size)
+        peer = _first_ready(context, offset, values, first, size)
         if peer >= 0:
             return peer
         status = _broken(context, -1)
@@ -232,13 +237,11 @@ def wait_for_any(context, offsets, values, first):
 
 
 @njit(nogil=True, cache=True)
-def _first_ready(context, offsets, values, first, size):
+def _first_ready(context, offset, values, first, size):
+    rank = context_word(context, RANK)
     for turn in range(size):
         peer = (first + turn) % size
-        if (
-            offsets[peer] >= 0
-            and load_acquire(block_of(context, peer) + offsets[peer]) >= values[peer]
-        ):
+        if peer != rank and load_acquire(block_of(context, peer) + offset) >= values[peer]:
             return peer
     return -1
 

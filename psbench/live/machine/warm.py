@@ -4,7 +4,7 @@ import contextlib
 import fcntl
 import sys
 
-from psbench.live.machine import loop, waiting
+from psbench.live.machine import loop, mail, waiting
 
 
 def warm() -> None:
@@ -23,10 +23,15 @@ def _compile() -> None:
         (loop.run, (word,)),
         (loop.combine, (word,) * 5),
         (waiting.wait, (word,) * 4),
-        (waiting.wait_for_any, (word, words, words, word)),
+        (waiting.wait_for_any, (word, word, words, word)),
         (waiting.barrier, (word,) * 2),
         (waiting.post, (word,) * 3),
         (waiting.give_up, (word,) * 3),
+        (mail.send, (word,) * 4),
+        (mail.take, (word,) * 3),
+        (mail.find, (word,) * 2),
+        (mail.done_with, (word,)),
+        (mail.await_taken, (word,) * 2),
     ):
         if not function.signatures:
             function.compile(f"({', '.join(signature)},)")

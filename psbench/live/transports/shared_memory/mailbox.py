@@ -3,20 +3,16 @@
 Short messages lie in the mailbox itself, so their sender may go on at once.
 """
 
-import ctypes
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 from torch import Tensor
 
-from psbench.live.machine import control
+from psbench.live.machine import control, mail, waiting
 from psbench.live.transports.base import Message
 from psbench.live.transports.shared_memory.world import World
-
-_IN_THE_MAILBOX = -1
 
 
 class MailboxChannel:
@@ -25,31 +21,33 @@ class MailboxChannel:
     def __init__(self, world: World, number: int) -> None:
         self._world = world
         self._boxes = [Mailbox(world, number, peer) for peer in range(world.size)]
-        place = control.mailbox_at(number, world.rank, world.size) + control.POSTED
-        self._posted_at = np.full(world.size, place, dtype=np.int64)
-        self._posted_at[world.rank] = -1
+        self._posted_at = control.mailbox_at(number, world.rank, world.size) + control.POSTED
         self._next = np.ones(world.size, dtype=np.int64)
+        """of each peer, the number of the first message that no buffer is kept for"""
         self._first = 0
 
     def exchange(self, sends: Sequence[Message], receives: Sequence[Message]) -> "MailboxWork":
         work = MailboxWork()
         for peer, tensor in receives:
-            box = self._boxes[peer]
-            work.receives.append((box, box.expect(tensor)))
+            work.receives.append(self._expect(peer, tensor))
         for peer, tensor in sends:
             box = self._boxes[peer]
             work.sends.append((box, box.send(tensor)))
         return work
 
     def recv_any(self, buffer: Tensor) -> int:
-        for peer, box in enumerate(self._boxes):
-            self._next[peer] = box.expected + 1
         doing = "receiving from any"
         peer = self._world.wait_for_any(self._posted_at, self._next, self._first, doing)
         self._first = (peer + 1) % self._world.size
-        box = self._boxes[peer]
-        box.take_up_to(box.expect(buffer))
+        box, number = self._expect(peer, buffer)
+        box.take_up_to(number)
         return peer
+
+    def _expect(self, peer: int, buffer: Tensor) -> tuple["Mailbox", int]:
+        box = self._boxes[peer]
+        number = box.expect(buffer)
+        self._next[peer] = number + 1
+        return box, number
 
     def borrow(self, peer: int, like: Tensor) -> Tensor:
         """Wait for a peer's next message and return it where it lies, as a vector like `like`.
@@ -61,140 +59,130 @@ class MailboxChannel:
 
     def give_back(self, peer: int) -> None:
         """Let the peer use again what was borrowed from it."""
-        self._boxes[peer].taken()
+        self._boxes[peer].give_back()
+        self._next[peer] += 1
 
 
 class Mailbox:
-    """The messages of one channel between us and one peer; each is known by its number, from 1.
-
-    A message has a slot in its sender's mailbox: its length and where it lies, then itself if it is
-    short.
-    """
+    """The messages of one channel between us and one peer; each is known by its number, from 1."""
 
     def __init__(self, world: World, channel: int, peer: int) -> None:
         self._world = world
         self._peer = peer
-        self._name = world.names[peer]
-        self._ours = control.mailbox_at(channel, peer, world.size)
-        self._theirs = control.mailbox_at(channel, world.rank, world.size)
-        self._our_slots = self._slots_of(world.rank, self._ours)
-        self._their_slots = self._slots_of(peer, self._theirs)
-        self._taken_by_peer = world.words(peer, self._theirs + control.TAKEN, 1)
+        words = np.zeros(mail.BOX_WORDS, dtype=np.int64)
+        words[mail.CONTEXT] = world.context
+        words[mail.PEER] = peer
+        words[mail.OURS] = control.mailbox_at(channel, peer, world.size)
+        words[mail.THEIRS] = control.mailbox_at(channel, world.rank, world.size)
+        self._words = words
+        self._box = words.ctypes.data
         self._sent = 0
         self._posted = 0
-        self._known_taken = 0
         self._unposted: deque[Tensor] = deque()
         self._staged: deque[tuple[int, Tensor]] = deque()
         self._taken = 0
         self._expecting: deque[Tensor] = deque()
-
-    def _slots_of(self, rank: int, box: int) -> npt.NDArray[np.int64]:
-        words = control.SLOT_SIZE // 8
-        slots = self._world.words(rank, box + control.FIRST_SLOT, control.SLOTS * words)
-        return slots.reshape(control.SLOTS, words)
-
-    @property
-    def expected(self) -> int:
-        """The number of the last message that a buffer is ready for."""
-        return self._taken + len(self._expecting)
+        self._lent: Tensor | None = None
 
     def send(self, tensor: Tensor) -> int:
         """Post a message as soon as there is a slot for it; returns the number by which the peer
         has taken it, 0 where its buffer is free at once."""
         self._sent += 1
-        self._unposted.append(tensor)
-        self._post_what_fits()
-        free = tensor.nbytes <= control.INLINE and not self._unposted
-        return 0 if free else self._sent
+        if self._unposted or not self._post(tensor):
+            self._unposted.append(tensor)
+            return self._sent
+        return 0 if tensor.nbytes <= control.INLINE else self._sent
 
     def sent(self, number: int) -> None:
         """Wait until the peer has taken our message of that number."""
         while self._unposted:
             self._await_taken(self._posted - control.SLOTS + 1)
             self._post_what_fits()
-        if number > self._known_taken:
+        if number:
             self._await_taken(number)
-        while self._staged and self._staged[0][0] <= self._known_taken:
+        while self._staged and self._staged[0][0] <= number:
             self._staged.popleft()
 
     def expect(self, buffer: Tensor) -> int:
         """Keep a buffer for the next message that none is kept for; returns its number."""
         self._expecting.append(buffer)
-        return self.expected
+        return self._taken + len(self._expecting)
 
     def take_up_to(self, number: int) -> None:
         """Receive all messages up to that number, each into its buffer."""
         while self._taken < number:
             buffer = self._expecting.popleft()
             nbytes = buffer.nbytes
-            if nbytes == 0:
-                self._next_message(nbytes)
-            else:
-                ctypes.memmove(buffer.data_ptr(), self._next_message(nbytes), nbytes)
-            self.taken()
+            self._world.check_open()
+            status = mail.take(self._box, nbytes, buffer.data_ptr())
+            if status != waiting.DONE:
+                self._fail(status, nbytes)
+            self._taken += 1
             if self._unposted:
                 self._post_what_fits()
 
     def borrow(self, like: Tensor) -> Tensor:
         """Return the next message where it lies."""
         assert not self._expecting, "borrowed and received from one peer at a time"
-        memory = self._world.memories[self._peer]
-        offset = self._next_message(like.nbytes) - memory.address
-        return memory.tensor(offset, like.numel(), like.dtype)
+        self._world.check_open()
+        nbytes = like.nbytes
+        status = mail.find(self._box, nbytes)
+        if status != waiting.DONE:
+            self._fail(status, nbytes)
+        address, lent = int(self._words[mail.FOUND]), self._lent
+        # often where the last one was
+        if lent is None or (lent.data_ptr(), lent.shape, lent.dtype) != (
+            address,
+            like.shape,
+            like.dtype,
+        ):
+            memory = self._world.memories[self._peer]
+            lent = memory.tensor(address - memory.address, like.numel(), like.dtype)
+            self._lent = lent
+        return lent
 
-    def taken(self) -> None:
-        """Tell the peer that we are done with one more message."""
+    def give_back(self) -> None:
+        """Tell the peer that we are done with what was borrowed."""
+        self._world.check_open()
         self._taken += 1
-        self._world.post(self._ours + control.TAKEN, self._taken)
-
-    def _next_message(self, nbytes: int) -> int:
-        """Wait for the next message and return its address."""
-        number = self._taken + 1
-        self._world.wait(self._peer, self._theirs + control.POSTED, number, "receiving")
-        slot = (number - 1) % control.SLOTS
-        told, offset = map(int, self._their_slots[slot, :2])
-        if told != nbytes:
-            self._world.disagree(self._peer, f"sends {told} bytes where {nbytes} are expected")
-        if offset == _IN_THE_MAILBOX:
-            offset = self._theirs + control.FIRST_SLOT + slot * control.SLOT_SIZE + 16
-        return self._world.memories[self._peer].address + offset
+        mail.done_with(self._box)
 
     def _post_what_fits(self) -> None:
-        while self._unposted:
-            if self._posted - self._known_taken >= control.SLOTS:
-                self._known_taken = int(self._taken_by_peer[0])
-                if self._posted - self._known_taken >= control.SLOTS:
-                    return
-            self._post(self._unposted.popleft())
+        while self._unposted and self._post(self._unposted[0]):
+            self._unposted.popleft()
 
-    def _post(self, tensor: Tensor) -> None:
-        slot = self._posted % control.SLOTS
-        self._posted += 1
-        nbytes, offset = tensor.nbytes, _IN_THE_MAILBOX
+    def _post(self, tensor: Tensor) -> bool:
+        """Post a message, and return whether there was a slot for it."""
+        self._world.check_open()
+        nbytes, offset = tensor.nbytes, mail.IN_THE_SLOT
         if nbytes > control.INLINE:
-            offset = self._in_arena(self._posted, tensor)
-        elif nbytes:
-            place = self._ours + control.FIRST_SLOT + slot * control.SLOT_SIZE + 16
-            own = self._world.memories[self._world.rank]
-            ctypes.memmove(own.address + place, tensor.data_ptr(), nbytes)
-        self._our_slots[slot, 0] = nbytes
-        self._our_slots[slot, 1] = offset
-        self._world.post(self._ours + control.POSTED, self._posted)
+            offset = self._in_arena(tensor)
+        posted = bool(mail.send(self._box, nbytes, tensor.data_ptr(), offset))
+        self._posted += posted
+        return posted
 
-    def _in_arena(self, number: int, tensor: Tensor) -> int:
-        """Return where a message lies in our memory; one that lies elsewhere is copied there."""
+    def _in_arena(self, tensor: Tensor) -> int:
+        """Return where the next message lies in our memory; one that lies elsewhere is copied."""
         offset = self._world.arena.offset(tensor)
         if offset is None:
-            copy = self._world.arena.zeros(tensor.numel(), tensor.dtype)
-            copy.copy_(tensor)
-            self._staged.append((number, copy))
-            offset = self._world.arena.offset(copy)
+            number = self._posted + 1
+            if not self._staged or self._staged[-1][0] < number:  # else by an earlier attempt
+                copy = self._world.arena.zeros(tensor.numel(), tensor.dtype)
+                copy.copy_(tensor)
+                self._staged.append((number, copy))
+            offset = self._world.arena.offset(self._staged[-1][1])
             assert offset is not None
         return offset
 
     def _await_taken(self, number: int) -> None:
-        self._world.wait(self._peer, self._theirs + control.TAKEN, number, "sending")
-        self._known_taken = int(self._taken_by_peer[0])
+        self._world.check_open()
+        self._world.check(mail.await_taken(self._box, number), "sending")
+
+    def _fail(self, status: int, nbytes: int) -> None:
+        if status == waiting.DISAGREES:
+            told = self._words[mail.TOLD]
+            self._world.disagree(self._peer, f"sends {told} bytes where {nbytes} are expected")
+        self._world.check(status, "receiving")
 
 
 @dataclass

@@ -87,25 +87,11 @@ class World:
         self._barriers += 1
         self.check(waiting.barrier(self.context, self._barriers), "waiting at a barrier")
 
-    def post(self, offset: int, value: int) -> None:
-        """Set a word of our own, and wake who waits for it."""
-        if self.closed:
-            self.check_open()
-        waiting.post(self.context, offset, value)
-
-    def wait(self, peer: int, offset: int, value: int, doing: str) -> None:
-        """Wait until a peer's word is at least `value`. Raises PeerLost or PeerTimeout."""
-        if self.closed:
-            self.check_open()
-        status = waiting.wait(self.context, peer, offset, value)
-        if status != waiting.DONE:
-            self.check(status, doing)
-
-    def wait_for_any(self, offsets: np.ndarray, values: np.ndarray, first: int, doing: str) -> int:
-        """Return a peer, of those from `first` on the next, whose word at its offset (negative: not
-        waited for) is at least its value. Raises PeerLost or PeerTimeout."""
+    def wait_for_any(self, offset: int, values: np.ndarray, first: int, doing: str) -> int:
+        """Return a peer, of those from `first` on the next, whose word at `offset` is at least its
+        value. Raises PeerLost or PeerTimeout."""
         self.check_open()
-        found = int(waiting.wait_for_any(self.context, offsets, values, first))
+        found = int(waiting.wait_for_any(self.context, offset, values, first))
         if found < 0:
             self.check(-found, doing)
         return found
