@@ -1,6 +1,7 @@
 """Vectors whose sum over ranks is known exactly, whatever the order in which it is formed."""
 
 import math
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -16,6 +17,7 @@ DTYPES: dict[str, torch.dtype] = {
     "int64": torch.int64,
 }
 _SHORT = 64 * 1024  # bytes
+_PART = 16 * 1024  # elements
 _LARGEST = 2**20
 """More would tell no more."""
 
@@ -43,15 +45,25 @@ class KnownSums:
     def fill(self, vector: Tensor, *, rank: int, call: int) -> None:
         """Set `vector`, 1-D, to what `rank` contributes to a call."""
         factors, offsets = self._numbers(call)
-        torch.mul(self._base[: len(vector)], factors[rank], out=vector)
-        vector.add_(offsets[rank])
+        for base, part in self._parts(vector):
+            torch.mul(base, factors[rank], out=part)
+            part.add_(offsets[rank])
 
     def count_wrong(self, vector: Tensor, *, call: int) -> int:
         """Return how many elements of `vector` are not the exact sum over all ranks."""
         factors, offsets = self._numbers(call)
-        expected = self._base[: len(vector)] * sum(factors)
-        expected += sum(offsets)
-        return int((vector != expected).sum())
+        wrong = 0
+        for base, part in self._parts(vector):
+            expected = base * sum(factors)
+            expected += sum(offsets)
+            wrong += len(part) - int(torch.eq(part, expected).sum())
+        return wrong
+
+    def _parts(self, vector: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the base beside a vector in short parts: longer ones would drive out of the caches
+        what the calls have there."""
+        base = self._base[: len(vector)]
+        return zip(base.split(_PART), vector.split(_PART), strict=True)
 
     def _numbers(self, call: int) -> tuple[list[int], list[int]]:
         generator = torch.Generator().manual_seed(self._seed * 1_000_003 + call + 1)
