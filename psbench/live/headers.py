@@ -47,6 +47,10 @@ class Header(NamedTuple):
         """Return the header as integers."""
         return [self.generation, self.step, dtype_code(self.dtype), self.numel]
 
+    def at(self, step: int) -> "Header":
+        """Return the header of the same vector in another step."""
+        return Header(self.generation, step, self.dtype, self.numel)
+
     @staticmethod
     def describing(vector: Tensor, *, generation: int, step: int) -> "Header":
         """Return the header of a message that carries `vector`."""

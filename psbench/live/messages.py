@@ -4,12 +4,12 @@ A worker opens with a Pull, in which both sides agree on generation, dtype and l
 does the server post buffers for its pushes. Every push is answered, once its server's rule allows.
 """
 
+from collections.abc import Callable
 from enum import IntEnum
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from psbench.live.headers import Header
 
@@ -76,16 +76,18 @@ class Answer(NamedTuple):
 Said = TypeVar("Said", Request, Answer)
 
 
-def pack(message: Request | Answer) -> Tensor:
-    """Return a message as an int64 vector."""
-    return torch.from_numpy(np.array(message, dtype=np.int64))
+class Words(Generic[Said]):
+    """Room for one message of a kind; `tensor`, int64, is what a transport carries."""
 
+    def __init__(self, kind: type[Said]) -> None:
+        self._kind: Callable[..., Said] = kind
+        self._numbers = np.zeros(len(kind._fields), dtype=np.int64)
+        self.tensor = torch.from_numpy(self._numbers)
 
-def blank(kind: type[Request] | type[Answer]) -> Tensor:
-    """Return a vector to receive such a message into."""
-    return torch.empty(len(kind._fields), dtype=torch.int64)
+    def put(self, message: Said) -> None:
+        """Set the words to a message; not before what was sent of them has gone."""
+        self._numbers[:] = message
 
-
-def unpack(kind: type[Said], numbers: Tensor) -> Said:
-    """Return the message of that kind that a vector holds."""
-    return kind(*numbers.tolist())
+    def get(self) -> Said:
+        """Return the message that the words are."""
+        return self._kind(*self._numbers.tolist())

@@ -16,9 +16,7 @@ from psbench.live.messages import (
     Answer,
     Kind,
     Request,
-    blank,
-    pack,
-    unpack,
+    Words,
 )
 from psbench.live.transports import Transport, Work
 
@@ -77,10 +75,11 @@ class ParameterClient:
         self._lends = transport.capabilities.borrow
         self._server = server
         self._name = transport.peers[server]
-        self._parameters = parameters
+        self._ours = Header.describing(parameters, generation=generation, step=0)
+        self._dtype = dtype_code(parameters.dtype)
+        self._request, self._answer = Words(Request), Words(Answer)
         self._pushed = [(server, as_bytes(gradients))] if len(gradients) else []
         self._pulled = [(server, as_bytes(parameters))] if len(parameters) else []
-        self._generation = generation
         self._counters = counters
         self.version = 0
         self.pushes_sent = 0
@@ -106,9 +105,8 @@ class ParameterClient:
         if not self._lends:
             synchronize(asked.sent)
             sent_s = time.monotonic()
-        buffer = blank(Answer)
-        self._headers.exchange([], [(self._server, buffer)]).synchronize()
-        answer = unpack(Answer, buffer)
+        self._headers.exchange([], [(self._server, self._answer.tensor)]).synchronize()
+        answer = self._answer.get()
         seq = self.pushes_sent - 1
         answer.header.check(self._header(seq), self._name)
         self._counters.add([], self._pulled)
@@ -120,24 +118,26 @@ class ParameterClient:
 
     def _ask(self, kind: Kind) -> Asked:
         header = self._header(self.pushes_sent)
-        request = Request(
-            generation=header.generation,
-            seq=header.step,
-            dtype=dtype_code(header.dtype),
-            numel=header.numel,
-            kind=kind,
-            pulled_version=self.version,
+        self._request.put(
+            Request(
+                generation=header.generation,
+                seq=header.step,
+                dtype=self._dtype,
+                numel=header.numel,
+                kind=kind,
+                pulled_version=self.version,
+            )
         )
         works = []
         if kind is Kind.PUSH and self._pushed:
             self._counters.add(self._pushed, [])
             works.append(self._payloads.exchange(self._pushed, []))
         # last: where the server finds a request, all of it is there
-        works.append(self._headers.exchange([(self._server, pack(request))], []))
+        works.append(self._headers.exchange([(self._server, self._request.tensor)], []))
         return Asked(client=self, kind=kind, sent=works, posted_s=time.monotonic())
 
     def _header(self, step: int) -> Header:
-        return Header.describing(self._parameters, generation=self._generation, step=step)
+        return self._ours.at(step)
 
 
 def synchronize(works: Iterable[Work]) -> None:

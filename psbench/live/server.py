@@ -17,9 +17,7 @@ from psbench.live.messages import (
     End,
     Kind,
     Request,
-    blank,
-    pack,
-    unpack,
+    Words,
 )
 from psbench.live.outbox import Copy, Outbox
 from psbench.live.served_trial import ServedTrial
@@ -56,7 +54,10 @@ class Server:
         self._core = ShardCore(self._rule, range(cell.workers))
         self._per_step = 1 if self._rule.waits_for_all else cell.workers
         self._trial = ServedTrial(cell, versions_per_step=self._per_step)
-        self._generation = job.generation
+        self._ours = Header.describing(self.parameters, generation=job.generation, step=0)
+        self._dtype = dtype_code(self.parameters.dtype)
+        self._request = Words(Request)
+        self._answers = [Words(Answer) for _ in range(cell.workers)]
         self._transport = transport
         self._headers = transport.channel(HEADERS)
         self._payloads = transport.channel(PAYLOADS)
@@ -66,9 +67,8 @@ class Server:
             else Buffers(self._payloads, cell.workers, self.parameters)
         )
         self._numel = len(self.parameters)
-        dtype = self.parameters.dtype
         self._in_place = Copy(buffer=self.parameters, version=0)
-        self._outbox = Outbox(lambda: transport.allocate(self._numel, dtype=dtype))
+        self._outbox = Outbox(lambda: transport.allocate(self._numel, dtype=self.parameters.dtype))
         self._taken_ns: dict[int, int] = {}
         self._staleness: dict[int, int] = {}
         self._update_ns = 0
@@ -104,9 +104,8 @@ class Server:
         )
 
     def _one_request(self) -> None:
-        buffer = blank(Request)
-        worker = self._headers.recv_any(buffer)
-        request = unpack(Request, buffer)
+        worker = self._headers.recv_any(self._request.tensor)
+        request = self._request.get()
         self._check(request, worker)
         self._outbox.confirm(worker)
         decisions = self._decide(worker, request)
@@ -157,10 +156,11 @@ class Server:
         if self._numel:
             self._inbox.expect(worker)
         header = self._header(reply.seq)
+        words = self._answers[worker]  # its last one has gone: it has asked since
         answer = Answer(
             generation=header.generation,
             seq=header.step,
-            dtype=dtype_code(header.dtype),
+            dtype=self._dtype,
             numel=header.numel,
             end=self._trial.end,
             version=reply.version,
@@ -168,12 +168,13 @@ class Server:
             taken_ns=0 if self._rule.waits_for_all else self._taken_ns.get(worker, 0),
             update_ns=self._update_ns,
         )
+        words.put(answer)
         copy = self._to_send(reply.version)
         sends = [(worker, copy.bytes)] if self._numel else []
         self._counters.add(sends, [])
         works = [
             self._payloads.exchange(sends, []),
-            self._headers.exchange([(worker, pack(answer))], []),  # last, as a request's
+            self._headers.exchange([(worker, words.tensor)], []),  # last, as a request's
         ]
         self._outbox.sent(worker, copy, works)
 
@@ -185,7 +186,7 @@ class Server:
         return self._outbox.copy(self.parameters, version)
 
     def _header(self, step: int) -> Header:
-        return Header.describing(self.parameters, generation=self._generation, step=step)
+        return self._ours.at(step)
 
     def _check(self, request: Request, worker: int) -> None:
         request.header.check(self._header(request.seq), f"rank {worker}")  # seq: the core

@@ -13,9 +13,7 @@ from psbench.live.messages import (
     End,
     Kind,
     Request,
-    blank,
-    pack,
-    unpack,
+    Words,
 )
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64, torch.uint8]
@@ -30,16 +28,19 @@ def messages(kind):
 @given(request=messages(Request), answer=messages(Answer))
 def test_any_numbers_survive(request, answer):
     for kind, message in ((Request, request), (Answer, answer)):
-        received = blank(type(message))
-        assert (received.shape, received.dtype) == (pack(message).shape, torch.int64)
-        received.copy_(pack(message))
-        assert unpack(kind, received) == message
+        sent, received = Words(kind), Words(kind)
+        sent.put(message)
+        assert (received.tensor.shape, received.tensor.dtype) == (sent.tensor.shape, torch.int64)
+        received.tensor.copy_(sent.tensor)
+        assert received.get() == message
 
 
 def test_names_travel_as_numbers():
     request = Request(generation=1, seq=2, dtype=0, numel=3, kind=Kind.LEAVE, pulled_version=-1)
-    assert pack(request).tolist() == [1, 2, 0, 3, 2, -1]
-    assert Kind(unpack(Request, pack(request)).kind) is Kind.LEAVE
+    words = Words(Request)
+    words.put(request)
+    assert words.tensor.tolist() == [1, 2, 0, 3, 2, -1]
+    assert Kind(words.get().kind) is Kind.LEAVE
     assert [End(number) for number in (0, 1, 2)] == [End.GO_ON, End.FINISHED, End.DIVERGED]
 
 

@@ -63,7 +63,7 @@ class KnownSums:
         """Yield the base beside a vector in short parts: longer ones would drive out of the caches
         what the calls have there."""
         base = self._base[: len(vector)]
-        return zip(base.split(_PART), vector.split(_PART), strict=True)
+        return zip(torch.split(base, _PART), torch.split(vector, _PART), strict=True)
 
     def _numbers(self, call: int) -> tuple[list[int], list[int]]:
         generator = torch.Generator().manual_seed(self._seed * 1_000_003 + call + 1)
