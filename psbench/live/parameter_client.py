@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from torch import Tensor
 
@@ -21,8 +21,7 @@ from psbench.live.messages import (
 from psbench.live.transports import Transport, Work
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
+class Asked(NamedTuple):
     """A request under way, with the works of what was sent, and when that was handed over."""
 
     client: "ParameterClient"
@@ -35,8 +34,7 @@ class Asked:
         return self.client.finish(self)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Exchange:
+class Exchange(NamedTuple):
     """A request and its answer; `sent_s` is when the server could turn to the request: when its
     last byte was handed over or, where the server reads it in place, when it was posted."""
 

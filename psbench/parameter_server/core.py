@@ -118,9 +118,11 @@ class ShardCore:
         decisions: list[Decision] = []
         while batch := tuple(self.rule.batch(self._pending, self.members)):
             decisions.append(self._apply(batch))
+        answerable = self._waiting.difference([push.worker for push in self._pending])
+        if not answerable:
+            return decisions
         clocks = {worker: seq + 1 for worker, seq in self._applied.items()}
-        unapplied = {push.worker for push in self._pending}
-        for worker in sorted(self._waiting - unapplied):
+        for worker in sorted(answerable):
             if self.rule.may_proceed(worker, clocks):
                 self._waiting.remove(worker)
                 decisions.append(self._reply(worker))

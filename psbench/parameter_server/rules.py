@@ -38,6 +38,8 @@ class Synchronous:
     waits_for_all = True
 
     def batch(self, pending: Sequence[Push], members: frozenset[int]) -> Sequence[Push]:
+        if len(pending) < len(members):
+            return ()
         arrived = {push.worker for push in pending}
         return pending if members and arrived >= members else ()
 

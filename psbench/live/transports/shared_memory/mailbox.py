@@ -32,7 +32,8 @@ class MailboxChannel:
             work.receives.append(self._expect(peer, tensor))
         for peer, tensor in sends:
             box = self._boxes[peer]
-            work.sends.append((box, box.send(tensor)))
+            if number := box.send(tensor):
+                work.sends.append((box, number))
         return work
 
     def recv_any(self, buffer: Tensor) -> int:
@@ -98,8 +99,7 @@ class Mailbox:
         while self._unposted:
             self._await_taken(self._posted - control.SLOTS + 1)
             self._post_what_fits()
-        if number:
-            self._await_taken(number)
+        self._await_taken(number)
         while self._staged and self._staged[0][0] <= number:
             self._staged.popleft()
 
