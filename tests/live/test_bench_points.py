@@ -3,16 +3,18 @@
 import itertools
 import threading
 
+import numpy as np
 import pytest
 import torch
 
 from psbench.errors import SpecError
 from psbench.live.bench import push_pull
-from psbench.live.bench.calls import WARM_UP, BenchJob, time_calls
+from psbench.live.bench.calls import BenchJob, time_calls
 from psbench.live.bench.collectives import bench_collectives
 from psbench.live.bench.integers import CheckedCalls, KnownSums
-from psbench.live.bench.plan import NATIVE, PUSH_PULL, BenchPlan, Point
+from psbench.live.bench.plan import NATIVE, PUSH_PULL, WARM_UP, BenchPlan, Point
 from psbench.live.bench.push_pull import bench_push_pull, workers_barrier
+from psbench.live.bench.session import _whole
 from psbench.live.cores import in_turn
 from psbench.live.host import Host
 from psbench.live.job import StepLog
@@ -49,8 +51,22 @@ def test_all_algorithms_at_all_sizes_sum_right(connect, everywhere, transport):
             if point.algorithm == NATIVE and not native:
                 assert one.seconds is None
             else:
-                assert len(one.seconds) == CALLS
+                assert len(one.seconds) == point.calls
                 assert min(one.seconds) > 0
+    turns = [point for point in points if (point.algorithm, point.nbytes) == ("ring", 1000)]
+    assert sum(point.calls for point in turns) == CALLS
+    assert [point.turns_left for point in turns] == [2, 1, 0]
+
+
+def test_a_point_is_whole_when_its_last_turn_is_done():
+    def turn(algorithm, left, *seconds):
+        point = Point(algorithm=algorithm, nbytes=8, calls=len(seconds), turns_left=left)
+        return point, np.array(seconds), len(seconds)
+
+    turns = [turn("ring", 1, 1.0, 5.0), turn("tree", 1, 2.0), turn("ring", 0, 3.0)]
+    turns += [turn("tree", 0, 4.0), turn("star", 0, 6.0)]
+    whole = [(point.algorithm, seconds.tolist(), wrong) for point, seconds, wrong in _whole(turns)]
+    assert whole == [("ring", [1.0, 5.0, 3.0], 3), ("tree", [2.0, 4.0], 2), ("star", [6.0], 1)]
 
 
 @pytest.mark.parametrize("nbytes", [0, 4, 70_000])
@@ -94,11 +110,14 @@ class Told:
 def test_a_call_is_timed_between_barriers_and_checked_behind_the_second():
     sums = Told()
     seconds, wrong = time_calls(
-        lambda: sums.told.append("call"), sums, 1, lambda: sums.told.append("barrier")
+        lambda: sums.told.append("call"),
+        sums,
+        Point(algorithm="ring", nbytes=4, calls=2, warm_up=3),
+        lambda: sums.told.append("barrier"),
     )
-    assert len(seconds) == 1
+    assert len(seconds) == 2
     assert wrong == 7
-    each = [[("give", n), "barrier", "call", "barrier", ("take", n)] for n in range(WARM_UP + 1)]
+    each = [[("give", n), "barrier", "call", "barrier", ("take", n)] for n in range(3 + 2)]
     assert sums.told == list(itertools.chain(*each))
 
 
@@ -138,17 +157,27 @@ def test_a_plan_has_every_algorithm_at_every_size_and_fewer_calls_of_large_ones(
     (collectives, served), *rounds = plan.worlds()
     assert not served
     assert collectives == tuple(
-        Point(algorithm=name, nbytes=nbytes, calls=calls)
-        for nbytes, calls in ((1020, 24), (16 * 2**20, 6))
+        Point(
+            algorithm=name,
+            nbytes=nbytes,
+            calls=calls,
+            warm_up=4 if left == 3 else 1,
+            turns_left=left,
+        )
+        for nbytes, shares in ((1020, (6, 6, 6, 6)), (16 * 2**20, (2, 2, 1, 1)))
+        for left, calls in zip((3, 2, 1, 0), shares, strict=True)
         for name in ("tree", "ring")
     )
+    alone = BenchPlan(algorithms=("ring",), sizes=(1024,)).worlds()
+    assert next(alone) == ((Point(algorithm="ring", nbytes=1024, calls=20),), False)
     assert [(point.nbytes, served) for (point,), served in rounds] == [
         (1020, True),
         (16 * 2**20, True),
     ]
     assert plan.processes == 5
     assert BenchPlan().algorithms == (*ALGORITHMS, NATIVE)
-    assert BenchPlan(sizes=(2**30,), calls=3).worlds().__next__()[0][0].calls == 3
+    largest = BenchPlan(algorithms=("ring",), sizes=(2**30,), calls=3).worlds()
+    assert next(largest)[0][0].calls == 3
 
 
 @pytest.mark.parametrize(

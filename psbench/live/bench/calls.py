@@ -7,10 +7,6 @@ from typing import Protocol
 
 from psbench.live.bench.plan import Point
 
-WARM_UP = 4
-"""Calls before the timed ones: they open connections, touch memory, fill caches, and are checked
-alike."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class BenchJob:
@@ -50,15 +46,15 @@ class Sums(Protocol):
 
 
 def time_calls(
-    carry_out: Callable[[], None], sums: Sums, calls: int, barrier: Callable[[], None]
+    carry_out: Callable[[], None], sums: Sums, point: Point, barrier: Callable[[], None]
 ) -> tuple[tuple[float, ...], int]:
-    """Return what each of `calls` calls took here, in seconds, and how many elements were wrong.
+    """Return what each timed call took here, in seconds, and how many elements were wrong.
 
     All ranks enter a call together, as far as a barrier can have them do so, and none does anything
     else before all have left it.
     """
     seconds = []
-    for number in range(WARM_UP + calls):
+    for number in range(point.warm_up + point.calls):
         sums.give(number)
         barrier()
         began = time.perf_counter()
@@ -66,6 +62,6 @@ def time_calls(
         ended = time.perf_counter()
         barrier()  # or who is done first would keep a core busy that others need to end the call
         sums.take(number)
-        if number >= WARM_UP:
+        if number >= point.warm_up:
             seconds.append(ended - began)
     return tuple(seconds), sums.wrong()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from psbench.live.bench.calls import WARM_UP, BenchJob, PointTimes, time_calls
+from psbench.live.bench.calls import BenchJob, PointTimes, time_calls
 from psbench.live.bench.integers import DTYPES, CheckedCalls, KnownSums
 from psbench.live.bench.plan import NATIVE, Point
 from psbench.live.collective import collective_for
@@ -25,10 +25,10 @@ def bench_collectives(job: BenchJob, transport: Transport, log: StepLog[PointTim
         seconds, wrong = None, 0
         if point.algorithm != NATIVE or transport.capabilities.native_all_reduce:
             vector = memory[: point.nbytes // dtype.itemsize]
-            rank, calls = transport.rank, WARM_UP + point.calls
+            rank, calls = transport.rank, point.warm_up + point.calls
             checked = CheckedCalls(sums, given=vector, result=vector, rank=rank, calls=calls)
             carry_out = _collective(job, point, transport, vector)
-            seconds, wrong = time_calls(carry_out, checked, point.calls, transport.barrier)
+            seconds, wrong = time_calls(carry_out, checked, point, transport.barrier)
         log.append(PointTimes(step=number, rank=transport.rank, seconds=seconds, wrong=wrong))
 
 

@@ -14,6 +14,11 @@ NATIVE, PUSH_PULL, AUTO = "native", "push_pull", "auto"
 """Beside the names of our schedules: the transport's own all-reduce, where it has one, a round in
 which all workers push to one server and pull the sum, and the schedule predicted to be fastest."""
 
+WARM_UP = 4
+"""Calls before the first timed ones of a point: they open connections, touch memory, fill caches,
+and are checked alike."""
+_WARM_AGAIN = 1
+_TURNS = 4
 _FEWER_FROM = 16 * 2**20  # bytes
 _FEWEST = 5
 _MOST_WORKERS = 1024
@@ -21,11 +26,17 @@ _MOST_WORKERS = 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """An algorithm at one size: `calls` timed calls on a vector of `nbytes`."""
+    """An algorithm at one size: `calls` timed calls on a vector of `nbytes`, after some to warm up.
+
+    Where algorithms are compared they take turns, a few calls each: what slows the machine down for
+    a while then meets all of them. `turns_left` counts those that are still to come.
+    """
 
     algorithm: str
     nbytes: int
     calls: int
+    warm_up: int = WARM_UP
+    turns_left: int = 0
     picked: str | None = None
     """what `auto` stands for here"""
 
@@ -68,19 +79,29 @@ class BenchPlan:
         """Yield what is measured in one world each, small sizes first, and whether by a server."""
         collectives = [name for name in self.algorithms if name != PUSH_PULL]
         if collectives:
-            yield self._points(collectives), False
+            yield tuple(self._in_turns(collectives)), False
         if PUSH_PULL in self.algorithms:
-            for point in self._points([PUSH_PULL]):
-                yield (point,), True
+            for size in self._whole_sizes():
+                calls = self._calls_of(size)
+                yield (Point(algorithm=PUSH_PULL, nbytes=size, calls=calls),), True
 
-    def _points(self, algorithms: Iterable[str]) -> tuple[Point, ...]:
+    def _in_turns(self, algorithms: list[str]) -> Iterator[Point]:
+        for size in self._whole_sizes():
+            calls = self._calls_of(size)
+            turns = min(calls, _TURNS) if len(algorithms) > 1 else 1
+            for turn in range(turns):
+                for name in algorithms:
+                    yield Point(
+                        algorithm=name,
+                        nbytes=size,
+                        calls=calls // turns + (turn < calls % turns),
+                        warm_up=_WARM_AGAIN if turn else WARM_UP,
+                        turns_left=turns - 1 - turn,
+                    )
+
+    def _whole_sizes(self) -> list[int]:
         item = DTYPES[self.dtype].itemsize
-        names = list(algorithms)
-        return tuple(
-            Point(algorithm=name, nbytes=size - size % item, calls=self._calls_of(size))
-            for size in sorted(self.sizes)
-            for name in names
-        )
+        return [size - size % item for size in sorted(self.sizes)]
 
     def _calls_of(self, nbytes: int) -> int:
         few = max(_FEWEST, self.calls // 4)

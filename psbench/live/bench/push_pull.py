@@ -2,7 +2,7 @@
 
 import torch
 
-from psbench.live.bench.calls import WARM_UP, BenchJob, PointTimes, time_calls
+from psbench.live.bench.calls import BenchJob, PointTimes, time_calls
 from psbench.live.bench.integers import DTYPES, CheckedCalls, KnownSums
 from psbench.live.bench.plan import Point
 from psbench.live.counters import Counters
@@ -38,7 +38,7 @@ def _served(job: BenchJob, point: Point) -> Job:
         "task": {"payload": f"{point.nbytes} B", "dtype": job.dtype},
         "workers": job.workers,
         "strategy": "ps-sync",
-        "steps": WARM_UP + point.calls,
+        "steps": point.warm_up + point.calls,
     }
     trial = Trial(cell=Cell.model_validate(fields), repeat=0, seed=0)
     return Job(trial=trial, generation=job.generation, folder=".")
@@ -62,7 +62,7 @@ def _push_and_pull(
     )
 
     checked = CheckedCalls(
-        sums, given=pushed, result=pulled, rank=transport.rank, calls=WARM_UP + point.calls
+        sums, given=pushed, result=pulled, rank=transport.rank, calls=point.warm_up + point.calls
     )
 
     def carry_out() -> None:
@@ -73,7 +73,7 @@ def _push_and_pull(
 
     client.pull().finish()
     transport.barrier()  # with the server, which opens a trial so
-    measured = time_calls(carry_out, checked, point.calls, barrier)
+    measured = time_calls(carry_out, checked, point, barrier)
     client.leave()
     return measured
 

@@ -1,7 +1,7 @@
 """`psbench bench` and `psbench calibrate` on Ray: one set of actors for all worlds of a command."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Self
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from psbench.live.auto import pick
 from psbench.live.bench.calibration import SIZES, calibrate
 from psbench.live.bench.plan import AUTO, BenchPlan, Point
-from psbench.live.bench.stage import Stage, Stop
+from psbench.live.bench.stage import Measured, Stage, Stop
 from psbench.live.cluster import cluster
 from psbench.live.cores import in_turn
 from psbench.live.placement import Layout, Pool
@@ -83,7 +83,7 @@ class BenchSession:
                         served=served,
                         dtype=plan.dtype,
                     )
-                    for point, seconds, wrong in measured:
+                    for point, seconds, wrong in _whole(measured):
                         yield _row(plan, point, transport, workers, seconds, wrong, limit)
 
     def calibrate(
@@ -99,6 +99,19 @@ class BenchSession:
         limit: CopyLimit
         (limit,) = gather(first, asked, seconds=_COPY_SECONDS, stop=self._stop)
         return limit
+
+
+def _whole(turns: Iterable[Measured]) -> Iterator[Measured]:
+    """Yield each point with all its turns, once the last is done."""
+    earlier: dict[str, list[Measured]] = {}
+    for turn in turns:
+        point = turn[0]
+        parts = [*earlier.pop(point.algorithm, []), turn]
+        if point.turns_left:
+            earlier[point.algorithm] = parts
+        else:
+            _, seconds, wrong = zip(*parts, strict=True)
+            yield point, np.concatenate(seconds), sum(wrong)
 
 
 def _resolved(point: Point, network: Network | None, workers: int) -> Point:

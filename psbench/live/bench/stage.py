@@ -18,6 +18,8 @@ _DRAIN_SECONDS = 30.0
 Stop = Callable[[], bool]
 Cores = Callable[[Sequence[Host]], Sequence[tuple[int, ...]]]
 """Which cores each process is held to; none where they are empty."""
+Measured = tuple[Point, npt.NDArray[np.float64], int]
+"""A point, the seconds of its timed calls, and how many elements were wrong in all its calls."""
 
 
 class Stage:
@@ -52,9 +54,8 @@ class Stage:
         workers: int,
         served: bool = False,
         dtype: str = "float32",
-    ) -> Iterator[tuple[Point, npt.NDArray[np.float64], int]]:
-        """Yield each point, as it is finished, with the seconds of its calls and how many elements
-        were wrong; points that the transport cannot carry are left out.
+    ) -> Iterator[Measured]:
+        """Yield each point as it is finished; those that the transport cannot carry are left out.
 
         A call lasts as long as its slowest rank.
         """
