@@ -6,8 +6,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from psbench.live.collective import as_bytes
-from psbench.live.transports import Channel, Work
+from psbench.live.letters import Letters
+from psbench.live.transports import Work
 
 
 class Inbox(Protocol):
@@ -30,15 +30,14 @@ class Inbox(Protocol):
 class Buffers:
     """A buffer for each worker, into which its pushes are received."""
 
-    def __init__(self, channel: Channel, workers: int, like: Tensor) -> None:
-        self._channel = channel
+    def __init__(self, letters: Letters, workers: int, like: Tensor) -> None:
+        self._letters = letters
         self._buffers = {worker: torch.empty_like(like) for worker in range(workers)}
         self._arriving: dict[int, Work] = {}
 
     def expect(self, worker: int) -> None:
         if worker not in self._arriving:
-            into = as_bytes(self._buffers[worker])
-            self._arriving[worker] = self._channel.exchange([], [(worker, into)])
+            self._arriving[worker] = self._letters.expect(worker, self._buffers[worker])
 
     def take(self, worker: int) -> None:
         self._arriving.pop(worker).synchronize()
@@ -53,11 +52,11 @@ class Buffers:
 class Loans:
     """Pushes that stay where the workers have them, and are summed from there in one pass."""
 
-    def __init__(self, channel: Channel, like: Tensor) -> None:
+    def __init__(self, letters: Letters, like: Tensor) -> None:
         from psbench.live.sums import sum_into  # imports numba
 
         self._sum_into: Callable[[Tensor, Sequence[Tensor]], None] = sum_into
-        self._channel = channel
+        self._letters = letters
         self._like = like
         self._total: Tensor | None = None
         self._lent: dict[int, Tensor] = {}
@@ -66,7 +65,7 @@ class Loans:
         return None
 
     def take(self, worker: int) -> None:
-        self._lent[worker] = self._channel.borrow(worker, self._like)
+        self._lent[worker] = self._letters.borrow(worker, self._like)
 
     def contributions(self, workers: Sequence[int], into: Tensor | None) -> list[Tensor]:
         parts = [self._lent[worker] for worker in workers]
@@ -82,4 +81,4 @@ class Loans:
     def applied(self, workers: Sequence[int]) -> None:
         for worker in workers:
             del self._lent[worker]
-            self._channel.give_back(worker)
+            self._letters.give_back(worker)

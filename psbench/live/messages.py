@@ -13,9 +13,6 @@ import torch
 
 from psbench.live.headers import Header
 
-HEADERS, PAYLOADS = 1, 2
-"""The channels of the two, in both directions."""
-
 
 class Kind(IntEnum):
     """What a request asks."""
@@ -83,6 +80,8 @@ class Words(Generic[Said]):
         self._kind: Callable[..., Said] = kind
         self._numbers = np.zeros(len(kind._fields), dtype=np.int64)
         self.tensor = torch.from_numpy(self._numbers)
+        self.address: int = self._numbers.ctypes.data
+        self.nbytes = self._numbers.nbytes
 
     def put(self, message: Said) -> None:
         """Set the words to a message; not before what was sent of them has gone."""

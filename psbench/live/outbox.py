@@ -1,11 +1,10 @@
 """What a server has sent but may not yet have been received."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from psbench.live.collective import as_bytes
 from psbench.live.transports import Work
 
 
@@ -16,9 +15,6 @@ class Copy:
     buffer: Tensor
     version: int
     receivers: int = 0
-
-    def __post_init__(self) -> None:
-        self.bytes = as_bytes(self.buffer)
 
 
 @dataclass
@@ -31,7 +27,7 @@ class Outbox:
 
     allocate: Callable[[], Tensor]
     _copies: list[Copy] = field(default_factory=list)
-    _under_way: dict[int, tuple[Copy, list[Work]]] = field(default_factory=dict)
+    _under_way: dict[int, tuple[Copy, Sequence[Work]]] = field(default_factory=dict)
 
     def copy(self, parameters: Tensor, version: int) -> Copy:
         """Return the copy of `version`, made from `parameters` if it is the first time."""
@@ -51,14 +47,14 @@ class Outbox:
         self._copies.remove(copy)
         return copy.buffer
 
-    def sent(self, worker: int, copy: Copy, works: list[Work]) -> None:
+    def sent(self, worker: int, copy: Copy, works: Sequence[Work]) -> None:
         """Note that `copy` is on the way to `worker`."""
         copy.receivers += 1
         self._under_way[worker] = (copy, works)
 
     def confirm(self, worker: int) -> None:
         """Take note that `worker` has what was sent to it last: it has spoken since."""
-        copy, works = self._under_way.pop(worker, (None, []))
+        copy, works = self._under_way.pop(worker, (None, ()))
         for work in works:
             work.synchronize()
         if copy is not None:

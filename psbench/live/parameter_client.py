@@ -7,12 +7,10 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from psbench.live.collective import as_bytes
 from psbench.live.counters import Counters
 from psbench.live.headers import Header, dtype_code
+from psbench.live.letters import letters_over
 from psbench.live.messages import (
-    HEADERS,
-    PAYLOADS,
     Answer,
     Kind,
     Request,
@@ -68,16 +66,14 @@ class ParameterClient:
         generation: int,
         counters: Counters,
     ) -> None:
-        self._headers = transport.channel(HEADERS)
-        self._payloads = transport.channel(PAYLOADS)
-        self._lends = transport.capabilities.borrow
+        self._letters = letters_over(transport)
         self._server = server
         self._name = transport.peers[server]
         self._ours = Header.describing(parameters, generation=generation, step=0)
         self._dtype = dtype_code(parameters.dtype)
         self._request, self._answer = Words(Request), Words(Answer)
-        self._pushed = [(server, as_bytes(gradients))] if len(gradients) else []
-        self._pulled = [(server, as_bytes(parameters))] if len(parameters) else []
+        self._gradients = gradients if len(gradients) else None
+        self._parameters = parameters if len(parameters) else None
         self._counters = counters
         self.version = 0
         self.pushes_sent = 0
@@ -100,15 +96,16 @@ class ParameterClient:
     def finish(self, asked: Asked) -> Exchange:
         """Wait for the answer; the shard's parameters are then those of its version."""
         sent_s = asked.posted_s
-        if not self._lends:
+        if not self._letters.lends:
             synchronize(asked.sent)
             sent_s = time.monotonic()
-        self._headers.exchange([], [(self._server, self._answer.tensor)]).synchronize()
+        self._letters.receive(self._server, self._answer)
         answer = self._answer.get()
         seq = self.pushes_sent - 1
         answer.header.check(self._header(seq), self._name)
-        self._counters.add([], self._pulled)
-        self._payloads.exchange([], self._pulled).synchronize()
+        self._letters.take(self._server, self._parameters)
+        if self._parameters is not None:
+            self._counters.add([], [(self._server, self._parameters)])
         synchronize(asked.sent)
         pulled, self.version = self.version, answer.version
         self.pushes_answered += asked.kind is Kind.PUSH
@@ -126,13 +123,11 @@ class ParameterClient:
                 pulled_version=self.version,
             )
         )
-        works = []
-        if kind is Kind.PUSH and self._pushed:
-            self._counters.add(self._pushed, [])
-            works.append(self._payloads.exchange(self._pushed, []))
-        # last: where the server finds a request, all of it is there
-        works.append(self._headers.exchange([(self._server, self._request.tensor)], []))
-        return Asked(client=self, kind=kind, sent=works, posted_s=time.monotonic())
+        vector = self._gradients if kind is Kind.PUSH else None
+        if vector is not None:
+            self._counters.add([(self._server, vector)], [])
+        sent = self._letters.send(self._server, self._request, vector)
+        return Asked(client=self, kind=kind, sent=sent, posted_s=time.monotonic())
 
     def _header(self, step: int) -> Header:
         return self._ours.at(step)

@@ -10,9 +10,8 @@ from psbench.live.counters import Counters
 from psbench.live.headers import Header, dtype_code
 from psbench.live.inbox import Buffers, Inbox, Loans
 from psbench.live.job import DIVERGED, OK, Checkpoint, Job, Report
+from psbench.live.letters import letters_over
 from psbench.live.messages import (
-    HEADERS,
-    PAYLOADS,
     Answer,
     End,
     Kind,
@@ -59,12 +58,11 @@ class Server:
         self._request = Words(Request)
         self._answers = [Words(Answer) for _ in range(cell.workers)]
         self._transport = transport
-        self._headers = transport.channel(HEADERS)
-        self._payloads = transport.channel(PAYLOADS)
+        self._letters = letters_over(transport)
         self._inbox: Inbox = (
-            Loans(self._payloads, self.parameters)
-            if transport.capabilities.borrow
-            else Buffers(self._payloads, cell.workers, self.parameters)
+            Loans(self._letters, self.parameters)
+            if self._letters.lends
+            else Buffers(self._letters, cell.workers, self.parameters)
         )
         self._numel = len(self.parameters)
         self._in_place = Copy(buffer=self.parameters, version=0)
@@ -104,7 +102,7 @@ class Server:
         )
 
     def _one_request(self) -> None:
-        worker = self._headers.recv_any(self._request.tensor)
+        worker = self._letters.receive_any(self._request)
         request = self._request.get()
         self._check(request, worker)
         self._outbox.confirm(worker)
@@ -118,19 +116,22 @@ class Server:
             self._trial.keep(self._core.version, self._outbox.keep(copy))
 
     def _decide(self, worker: int, request: Request) -> list[Decision]:
+        if request.kind == Kind.PUSH:
+            return self._take_in(worker, request)
+        self._letters.take(worker, None)
         match request.kind:
             case Kind.PULL:
                 return self._core.on_pull(worker)
             case Kind.LEAVE:
                 return self._core.on_leave(worker)
-            case Kind.PUSH:
-                return self._take_in(worker, request)
         raise Mismatch(f"rank {worker} sends a request of unknown kind {request.kind}")
 
     def _take_in(self, worker: int, request: Request) -> list[Decision]:
         if self._numel:
             self._inbox.take(worker)
             self._counters.add([], [(worker, self.parameters)])
+        else:
+            self._letters.take(worker, None)
         self._taken_ns[worker] = time.monotonic_ns()
         push = Push(worker=worker, seq=request.seq, pulled_version=request.pulled_version)
         return self._core.on_push(push)
@@ -170,12 +171,10 @@ class Server:
         )
         words.put(answer)
         copy = self._to_send(reply.version)
-        sends = [(worker, copy.bytes)] if self._numel else []
-        self._counters.add(sends, [])
-        works = [
-            self._payloads.exchange(sends, []),
-            self._headers.exchange([(worker, words.tensor)], []),  # last, as a request's
-        ]
+        vector = copy.buffer if self._numel else None
+        if vector is not None:
+            self._counters.add([(worker, vector)], [])
+        works = self._letters.send(worker, words, vector)
         self._outbox.sent(worker, copy, works)
 
     def _to_send(self, version: int) -> Copy:

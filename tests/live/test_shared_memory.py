@@ -15,6 +15,8 @@ from psbench.errors import Mismatch, PeerTimeout, TransportError
 from psbench.live.collective import collective_for
 from psbench.live.counters import Counters
 from psbench.live.headers import Header
+from psbench.live.letters import letters_over
+from psbench.live.messages import Request, Words
 from psbench.live.transports.shared_memory import SharedMemoryEndpoint
 from psbench.schedules import schedule_for
 
@@ -110,21 +112,36 @@ def test_a_message_of_another_length_is_no_garbage(connect, everywhere):
 
 def test_what_is_borrowed_lies_in_the_senders_memory(connect, everywhere):
     def talk(transport):
-        channel = transport.channel(2)
+        letters, words = letters_over(transport), Words(Request)
         if transport.rank == 0:
             vector = transport.allocate(1000, dtype=torch.float64)
             for turn in range(3):
                 vector.fill_(turn)
-                channel.exchange([(1, vector)], []).synchronize()  # until it is given back
+                (work,) = letters.send(1, words, vector)
+                work.synchronize()  # until it is given back
             return None
         seen = []
         for _ in range(3):
-            lent = channel.borrow(0, torch.empty(1000, dtype=torch.float64))
-            seen.append(lent.unique().tolist())
-            channel.give_back(0)
+            letters.receive(0, words)
+            seen.append(letters.borrow(0, torch.empty(1000, dtype=torch.float64)).unique().tolist())
+            letters.give_back(0)
         return seen
 
     assert everywhere(connect(2, "shared_memory"), talk)[1] == [[0.0], [1.0], [2.0]]
+
+
+@pytest.mark.parametrize("borrowed", [False, True])
+def test_a_letter_with_another_vector_is_no_garbage(connect, everywhere, borrowed):
+    def talk(transport):
+        letters, words = letters_over(transport), Words(Request)
+        if transport.rank == 0:
+            return letters.send(1, words, torch.zeros(3))
+        letters.receive(0, words)
+        with pytest.raises(Mismatch, match="rank 0 sends 12 bytes where 20 are expected"):
+            (letters.borrow if borrowed else letters.take)(0, torch.zeros(5))
+        return None
+
+    everywhere(connect(2, "shared_memory"), talk)
 
 
 def test_ranks_that_run_different_schedules_find_out(connect, everywhere):

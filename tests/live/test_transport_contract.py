@@ -12,6 +12,8 @@ import pytest
 import torch
 
 from psbench.errors import PeerLost, PeerTimeout, TransportError
+from psbench.live.letters import letters_over
+from psbench.live.messages import Request, Words
 from psbench.live.transports import ENDPOINTS
 
 WORLDS = [1, 2, 3, 5]
@@ -116,6 +118,56 @@ def test_receives_from_any(name, world, connect, everywhere):
 
     heard = everywhere(connect(world, name), talk)[0]
     assert heard == {r: [100 * r + i for i in range(4)] for r in range(1, world)}
+
+
+BEHIND = [0, 3, 70_000, 0, 1]
+"""The lengths of the vectors behind the words of letters; 0 for no vector."""
+
+
+@pytest.mark.parametrize("world", [2, 4])
+def test_letters_bring_words_and_the_vector_behind_them(name, world, connect, everywhere):
+    """As between a server and its workers: each is answered before it writes again."""
+
+    def vector(length, value=-1.0):
+        return torch.full((length,), float(value), dtype=torch.float64) if length else None
+
+    def serve(letters):
+        asked, replied = Words(Request), Words(Request)
+        for _ in range((world - 1) * len(BEHIND)):
+            peer = letters.receive_any(asked)
+            request = asked.get()
+            assert request.generation == peer
+            got = vector(BEHIND[request.seq])
+            if letters.lends and got is not None:
+                got.copy_(letters.borrow(peer, got))
+                letters.give_back(peer)
+            else:
+                letters.take(peer, got)
+            assert got is None or got.unique().tolist() == [request.numel]
+            replied.put(request._replace(kind=100 + peer))
+            for work in letters.send(peer, replied, got if got is None else got + 0.5):
+                work.synchronize()
+
+    def ask(letters, rank):
+        request, answer = Words(Request), Words(Request)
+        for turn, length in enumerate(BEHIND):
+            number = 10 * rank + turn
+            asked = Request(rank, turn, dtype=0, numel=number, kind=0, pulled_version=0)
+            request.put(asked)
+            works = letters.send(0, request, vector(length, number))
+            letters.receive(0, answer)
+            assert answer.get() == asked._replace(kind=100 + rank)
+            got = vector(length)
+            letters.take(0, got)
+            assert got is None or got.unique().tolist() == [number + 0.5]
+            for work in works:
+                work.synchronize()
+
+    def talk(transport):
+        letters = letters_over(transport)
+        return ask(letters, transport.rank) if transport.rank else serve(letters)
+
+    everywhere(connect(world, name), talk)
 
 
 @pytest.mark.parametrize("world", WORLDS)

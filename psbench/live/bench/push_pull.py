@@ -7,7 +7,7 @@ from psbench.live.bench.integers import DTYPES, CheckedCalls, KnownSums
 from psbench.live.bench.plan import Point
 from psbench.live.counters import Counters
 from psbench.live.job import Job, StepLog
-from psbench.live.messages import HEADERS, PAYLOADS
+from psbench.live.letters import HEADERS, PAYLOADS
 from psbench.live.parameter_client import ParameterClient
 from psbench.live.server import Server
 from psbench.live.transports import Transport

@@ -20,11 +20,11 @@ from psbench.live.machine.waiting import (
     wait,
 )
 
-CONTEXT, PEER, OURS, THEIRS, POSTED, TAKEN, KNOWN, TOLD, FOUND = range(9)
+CONTEXT, PEER, OURS, THEIRS, POSTED, FOUND, TAKEN, KNOWN, TOLD, AT = range(10)
 """the address of the context; the peer; where our mailbox for it, and its for us, lie; how many
-messages we have posted and taken, and how many of ours we know it to have taken; the length of the
-message last looked at, and its address"""
-BOX_WORDS = 9
+messages we have posted, found and taken, and how many of ours we know it to have taken; the length
+of the one found last, and its address"""
+BOX_WORDS = 10
 
 IN_THE_SLOT = -1
 """where a message lies that goes with its slot"""
@@ -36,30 +36,54 @@ def _slot(block, mailbox, number):
     return block + mailbox + FIRST_SLOT + number % SLOTS * SLOT_SIZE
 
 
-@njit(nogil=True, cache=True)
-def send(box, nbytes, address, offset):
-    """Post the message of `nbytes` at `address`, which is `offset` in our memory; the slot takes it
-    along where that is IN_THE_SLOT. Returns whether it did: not while all slots are taken."""
-    context, peer, ours = load(box), load(box + 8 * PEER), load(box + 8 * OURS)
+@njit(nogil=True)
+def _post(box, nbytes, offset, address, carried):
+    """Post a message of `nbytes` at `offset`; its slot takes along the `carried` bytes at
+    `address`."""
+    context, ours = load(box), load(box + 8 * OURS)
     posted = load(box + 8 * POSTED)
-    if posted - load(box + 8 * KNOWN) >= SLOTS:
-        known = load_acquire(block_of(context, peer) + load(box + 8 * THEIRS) + control.TAKEN)
-        store(box + 8 * KNOWN, known)
-        if posted - known >= SLOTS:
-            return False
     slot = _slot(block_of(context, context_word(context, RANK)), ours, posted)
-    if offset == IN_THE_SLOT:
-        memcpy(slot + _HEAD, address, nbytes)
+    memcpy(slot + _HEAD, address, carried)
     store(slot, nbytes)
     store(slot + 8, offset)
     store(box + 8 * POSTED, posted + 1)
     post(context, ours + control.POSTED, posted + 1)
+
+
+@njit(nogil=True)
+def _find(box):
+    """Wait for the peer's next message, and note its length and where it lies; the status."""
+    context, peer, theirs = load(box), load(box + 8 * PEER), load(box + 8 * THEIRS)
+    found = load(box + 8 * FOUND)
+    status = wait(context, peer, theirs + control.POSTED, found + 1)
+    if status == DONE:
+        block = block_of(context, peer)
+        slot = _slot(block, theirs, found)
+        offset = load(slot + 8)
+        store(box + 8 * TOLD, load(slot))
+        store(box + 8 * AT, slot + _HEAD if offset == IN_THE_SLOT else block + offset)
+        store(box + 8 * FOUND, found + 1)
+    return status
+
+
+@njit(nogil=True, cache=True)
+def send(box, nbytes, address, offset):
+    """Post the message of `nbytes` at `address`, which is `offset` in our memory; the slot takes it
+    along where that is IN_THE_SLOT. Returns whether it did: not while all slots are taken."""
+    posted = load(box + 8 * POSTED)
+    if posted - load(box + 8 * KNOWN) >= SLOTS:
+        block = block_of(load(box), load(box + 8 * PEER))
+        known = load_acquire(block + load(box + 8 * THEIRS) + control.TAKEN)
+        store(box + 8 * KNOWN, known)
+        if posted - known >= SLOTS:
+            return False
+    _post(box, nbytes, offset, address, nbytes if offset == IN_THE_SLOT else 0)
     return True
 
 
 @njit(nogil=True, cache=True)
 def await_taken(box, number):
-    """Wait until the peer has taken our message of that number, counted from 1; its status."""
+    """Wait until the peer has taken our message of that number, counted from 1; the status."""
     if load(box + 8 * KNOWN) >= number:
         return DONE
     context, peer = load(box), load(box + 8 * PEER)
@@ -71,28 +95,6 @@ def await_taken(box, number):
 
 
 @njit(nogil=True, cache=True)
-def find(box, nbytes):
-    """Wait for the peer's next message, and note where it lies.
-
-    Returns what the wait ended with, or DISAGREES where the message is not of `nbytes`.
-    """
-    context, peer, theirs = load(box), load(box + 8 * PEER), load(box + 8 * THEIRS)
-    taken = load(box + 8 * TAKEN)
-    status = wait(context, peer, theirs + control.POSTED, taken + 1)
-    if status != DONE:
-        return status
-    block = block_of(context, peer)
-    slot = _slot(block, theirs, taken)
-    store(box + 8 * TOLD, load(slot))
-    if load(slot) != nbytes:
-        store(context + 8 * CULPRIT, peer)
-        return DISAGREES
-    offset = load(slot + 8)
-    store(box + 8 * FOUND, slot + _HEAD if offset == IN_THE_SLOT else block + offset)
-    return DONE
-
-
-@njit(nogil=True, cache=True)
 def done_with(box):
     """Tell the peer that we are done with one more of its messages."""
     taken = load(box + 8 * TAKEN) + 1
@@ -101,10 +103,39 @@ def done_with(box):
 
 
 @njit(nogil=True, cache=True)
+def take_found(box, nbytes, into):
+    """Receive the message that was found last to the address `into`; DISAGREES where it is not of
+    `nbytes`."""
+    if load(box + 8 * TOLD) != nbytes:
+        store(load(box) + 8 * CULPRIT, load(box + 8 * PEER))
+        return DISAGREES
+    memcpy(into, load(box + 8 * AT), nbytes)
+    done_with(box)
+    return DONE
+
+
+@njit(nogil=True, cache=True)
 def take(box, nbytes, into):
-    """Receive the peer's next message, which is of `nbytes`, to the address `into`; as `find`."""
-    status = find(box, nbytes)
+    """Receive the peer's next message, which is of `nbytes`, to the address `into`; the status."""
+    status = _find(box)
+    return take_found(box, nbytes, into) if status == DONE else status
+
+
+@njit(nogil=True, cache=True)
+def send_letter(box, words, size, nbytes, offset):
+    """Post the vector of `nbytes` at `offset` in our memory, with the `size` bytes at `words` in
+    its slot; its number. The peer is done with the last one."""
+    _post(box, nbytes, offset, words, size)
+    return load(box + 8 * POSTED)
+
+
+@njit(nogil=True, cache=True)
+def find_letter(box, words, size):
+    """Wait for the peer's next letter, and copy the `size` bytes of its words to `words`; the
+    status."""
+    status = _find(box)
     if status == DONE:
-        memcpy(into, load(box + 8 * FOUND), nbytes)
-        done_with(box)
+        context, theirs = load(box), load(box + 8 * THEIRS)
+        block = block_of(context, load(box + 8 * PEER))
+        memcpy(words, _slot(block, theirs, load(box + 8 * FOUND) - 1) + _HEAD, size)
     return status

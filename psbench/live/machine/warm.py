@@ -29,7 +29,9 @@ def _compile() -> None:
         (waiting.give_up, (word,) * 3),
         (mail.send, (word,) * 4),
         (mail.take, (word,) * 3),
-        (mail.find, (word,) * 2),
+        (mail.send_letter, (word,) * 5),
+        (mail.find_letter, (word,) * 3),
+        (mail.take_found, (word,) * 3),
         (mail.done_with, (word,)),
         (mail.await_taken, (word,) * 2),
     ):

@@ -22,8 +22,6 @@ class Capabilities:
 
     recv_any: bool
     native_all_reduce: bool
-    borrow: bool = False
-    """whether a message can be read where its sender has it"""
 
 
 class Work(Protocol):
@@ -47,14 +45,6 @@ class Channel(Protocol):
 
     def recv_any(self, buffer: Tensor) -> int:
         """Receive the next message of any peer into `buffer`; block, and return whose it was."""
-
-    def borrow(self, peer: int, like: Tensor) -> Tensor:
-        """Block for the next message of a peer and return it, of the shape and dtype of `like`,
-        where it lies: to be read, not written, until `give_back(peer)`, and before anything else
-        is received from that peer. A capability."""
-
-    def give_back(self, peer: int) -> None:
-        """Let a peer use again what was borrowed from it."""
 
 
 class Endpoint(Protocol):

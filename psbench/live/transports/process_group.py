@@ -156,12 +156,6 @@ class ProcessGroupChannel:
 
         return guarded(receive, f"receiving from any of {', '.join(transport.peers)}")
 
-    def borrow(self, peer: int, like: Tensor) -> Tensor:
-        raise TransportError("gloo cannot lend memory of another process")
-
-    def give_back(self, peer: int) -> None:
-        raise TransportError("gloo cannot lend memory of another process")
-
 
 class GlooWork:
     """Sends and receives under way, each with a word on what it is."""

@@ -50,19 +50,6 @@ class MailboxChannel:
         self._next[peer] = number + 1
         return box, number
 
-    def borrow(self, peer: int, like: Tensor) -> Tensor:
-        """Wait for a peer's next message and return it where it lies, as a vector like `like`.
-
-        It is the peer's memory: only read it, and `give_back` before anything else is received
-        from that peer.
-        """
-        return self._boxes[peer].borrow(like)
-
-    def give_back(self, peer: int) -> None:
-        """Let the peer use again what was borrowed from it."""
-        self._boxes[peer].give_back()
-        self._next[peer] += 1
-
 
 class Mailbox:
     """The messages of one channel between us and one peer; each is known by its number, from 1."""
@@ -70,20 +57,14 @@ class Mailbox:
     def __init__(self, world: World, channel: int, peer: int) -> None:
         self._world = world
         self._peer = peer
-        words = np.zeros(mail.BOX_WORDS, dtype=np.int64)
-        words[mail.CONTEXT] = world.context
-        words[mail.PEER] = peer
-        words[mail.OURS] = control.mailbox_at(channel, peer, world.size)
-        words[mail.THEIRS] = control.mailbox_at(channel, world.rank, world.size)
-        self._words = words
-        self._box = words.ctypes.data
+        self._words = world.box(channel, peer)
+        self._box = self._words.ctypes.data
         self._sent = 0
         self._posted = 0
         self._unposted: deque[Tensor] = deque()
         self._staged: deque[tuple[int, Tensor]] = deque()
         self._taken = 0
         self._expecting: deque[Tensor] = deque()
-        self._lent: Tensor | None = None
 
     def send(self, tensor: Tensor) -> int:
         """Post a message as soon as there is a slot for it; returns the number by which the peer
@@ -120,32 +101,6 @@ class Mailbox:
             self._taken += 1
             if self._unposted:
                 self._post_what_fits()
-
-    def borrow(self, like: Tensor) -> Tensor:
-        """Return the next message where it lies."""
-        assert not self._expecting, "borrowed and received from one peer at a time"
-        self._world.check_open()
-        nbytes = like.nbytes
-        status = mail.find(self._box, nbytes)
-        if status != waiting.DONE:
-            self._fail(status, nbytes)
-        address, lent = int(self._words[mail.FOUND]), self._lent
-        # often where the last one was
-        if lent is None or (lent.data_ptr(), lent.shape, lent.dtype) != (
-            address,
-            like.shape,
-            like.dtype,
-        ):
-            memory = self._world.memories[self._peer]
-            lent = memory.tensor(address - memory.address, like.numel(), like.dtype)
-            self._lent = lent
-        return lent
-
-    def give_back(self) -> None:
-        """Tell the peer that we are done with what was borrowed."""
-        self._world.check_open()
-        self._taken += 1
-        mail.done_with(self._box)
 
     def _post_what_fits(self) -> None:
         while self._unposted and self._post(self._unposted[0]):

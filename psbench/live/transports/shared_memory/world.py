@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from psbench.errors import Mismatch, PeerLost, PeerTimeout, TransportError
-from psbench.live.machine import control, waiting
+from psbench.live.machine import control, mail, waiting
 from psbench.live.transports.shared_memory.arena import Arena, Mapping
 
 _POLLIN = 1
@@ -80,6 +80,15 @@ class World:
     def words(self, rank: int, offset: int, number: int) -> npt.NDArray[np.int64]:
         """Return int64 words of a process's memory, as a view."""
         return self.memories[rank].bytes[offset : offset + 8 * number].view(np.int64)
+
+    def box(self, channel: int, peer: int) -> npt.NDArray[np.int64]:
+        """Return the words that `machine.mail` keeps of messages to and from a peer, before any."""
+        words = np.zeros(mail.BOX_WORDS, dtype=np.int64)
+        words[mail.CONTEXT] = self.context
+        words[mail.PEER] = peer
+        words[mail.OURS] = control.mailbox_at(channel, peer, self.size)
+        words[mail.THEIRS] = control.mailbox_at(channel, self.rank, self.size)
+        return words
 
     def barrier(self) -> None:
         """Wait until all have come here."""
