@@ -46,18 +46,17 @@ def _table(rows: Sequence[BenchRow]) -> Table:
     table.add_column("size", justify="right")
     for name in algorithms:
         table.add_column(name, justify="right")
-    for name in ("fastest", "busbw\nGB/s", "quartiles\n± %"):
+    for name in ("fastest", "busbw\nGB/s", "of them,\nmiddle half"):
         table.add_column(name, justify="left" if name == "fastest" else "right")
     for nbytes, own in groupby(rows, lambda row: row.nbytes):
         points = {row.algorithm: row for row in own}
         best = min(points.values(), key=lambda row: row.seconds)
-        spread = 50 * (best.seconds_q3 - best.seconds_q1) / best.seconds
         table.add_row(
             format_bytes(nbytes),
             *(_time(points.get(name), best) for name in algorithms),
             best.algorithm,
             f"{best.busbw / _GIGA:#.3g}",
-            f"{spread:.0f}",
+            f"{format_seconds(best.seconds_q1)} – {format_seconds(best.seconds_q3)}",
         )
     return table
 
@@ -79,7 +78,8 @@ def _notes(rows: Sequence[BenchRow]) -> Iterator[str]:
     first = rows[0]
     yield (
         f"{first.dtype}; a call lasts as long as its slowest worker, and every sum is checked;"
-        " busbw and quartiles are the fastest's"
+        " busbw (bytes that cross each port of an all-reduce, over time) and the middle half of the"
+        " calls are the fastest's"
     )
     limit = f"memory is copied at {first.copy_limit_1 / _GIGA:.3g} GB/s by one process"
     if first.copy_limit_2 is not None:

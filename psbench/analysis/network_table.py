@@ -21,7 +21,7 @@ _MEANINGS = {
 
 def print_link(link: Link, uncertainty: Link, residuals: Sequence[float], console: Console) -> None:
     """Print a link's parameters with half their 95 % intervals, and how far off the model is."""
-    table = _table("", "", "time", "±", "")
+    table = _table("link", "", "time", "± (95 %)", "")
     for name, meaning in _MEANINGS.items():
         value, spread = getattr(link, name), getattr(uncertainty, name)
         rate = f"{1 / value / 1e9:.3g} GB/s" if name.endswith("_time") and value > 0 else ""
@@ -53,7 +53,6 @@ def print_predictions(
 
 def _table(*columns: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
-    table.show_header = any(columns[:1])
     for number, name in enumerate(columns):
         is_text = number == 0 or name == ""
         table.add_column(name, justify="left" if is_text else "right", no_wrap=True)

@@ -24,6 +24,7 @@ def notes(results: Results) -> list[str]:
     found = [
         *_unfinished(results),
         *_endings(results),
+        *_picked(results),
         *_reading(results),
         *_comparability(results),
         *_shaping(results),
@@ -52,6 +53,17 @@ def _endings(results: Results) -> Iterator[str]:
     for (status, name, error), own in repeats.items():
         reason = f": {error}" if error else ""
         yield f"{status.replace('_', ' ')}: {name}, repeat {', '.join(own)}{reason}"
+
+
+def _picked(results: Results) -> Iterator[str]:
+    """Yield what `auto` stood for in each cell."""
+    names = _names(results)
+    for column, what in (("algorithm", ""), ("chunks", " chunks")):
+        trials = results.trials.dropna(subset=[column])
+        for cell_id in dict.fromkeys(trials["cell_id"]):
+            own = trials[trials["cell_id"] == cell_id][column]
+            picks = ", ".join(f"{pick}" for pick in dict.fromkeys(own))
+            yield f"auto took {picks}{what}: {names[cell_id]}"
 
 
 def _reading(results: Results) -> Iterator[str]:

@@ -45,9 +45,14 @@ def number_of_bytes(text: str) -> int:
 
 @click.command("bench")
 @click.option(
-    "--algorithms", metavar="A,B", callback=list_of(str), help="Default: all, and native."
+    "--algorithms",
+    metavar="A,B",
+    callback=list_of(str),
+    help="Default: all that suit one host, and native.",
 )
-@click.option("--transports", metavar="T,U", callback=list_of(str), help="Default: all.")
+@click.option(
+    "--transports", metavar="T,U", callback=list_of(str), help="gloo, shared_memory. Default: both."
+)
 @click.option("--workers", metavar="N,M", callback=list_of(number_of_workers), help="Default: 2,4.")
 @click.option(
     "--sizes",
@@ -61,7 +66,12 @@ def number_of_bytes(text: str) -> int:
     help="A file of psbench calibrate, by which auto picks. Default: measured first.",
 )
 @click.option("--dtype", default="float32", show_default=True, help="Of the elements summed.")
-@click.option("--calls", default=20, show_default=True, help="A point; fewer from 16 MiB up.")
+@click.option(
+    "--calls",
+    default=20,
+    show_default=True,
+    help="Timed calls of each algorithm and size; a quarter of them from 16 MiB up.",
+)
 @click.option("--pin/--no-pin", default=True, help="Hold process r to core r mod cores. Default.")
 @click.option("as_json", "--json", is_flag=True, help="Print one JSON object a point on stdout.")
 @click.option(
@@ -76,10 +86,10 @@ def command(network: str | None, as_json: bool, plot: Path | None, **options: An
     Example:
         psbench bench --algorithms ring,tree,native --workers 2,4 --sizes 64KiB,4MiB
 
-    Beside the algorithms of `psbench schedule`, `native` is the transport's own all-reduce and
-    `push_pull` a round in which all workers push to one parameter server and pull the sum; `auto`
-    is the algorithm predicted to be fastest. Ray runs embedded in this process, unless RAY_ADDRESS
-    names a cluster to join. Exit code 1 says that a sum was wrong.
+    Beside the algorithms of `psbench schedule`, `native` is the transport's own all-reduce, where
+    it has one (gloo), and `push_pull` a round in which all workers push to one parameter server and
+    pull the sum; `auto` is the algorithm predicted to be fastest. Ray runs embedded in this
+    process, unless RAY_ADDRESS names a cluster to join. Exit code 1 says that a sum was wrong.
     """
     from psbench.analysis.bench_table import wrong_lines
     from psbench.driver.bench import bench

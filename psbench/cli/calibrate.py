@@ -39,7 +39,7 @@ def command(
         psbench calibrate --transport gloo --workers 2,4,8 --out network.yaml
 
     `psbench schedule auto` and `psbench bench` predict from the file which algorithm is fastest; a
-    spec with `algorithm: auto` measures by itself.
+    spec with `strategy: auto` measures by itself. Takes some minutes.
     """
     from rich.console import Console
 

@@ -13,8 +13,7 @@ def show_auto(workers: int, size: str | None, path: str | None, as_json: bool) -
     from rich.console import Console
 
     from psbench.analysis.network_table import print_predictions
-    from psbench.live.auto import ASSUMED, network_from
-    from psbench.schedules import COSTS
+    from psbench.live.auto import ASSUMED, ON_ONE_HOST, network_from
     from psbench.spec import read_network
 
     if workers < 1:
@@ -26,7 +25,7 @@ def show_auto(workers: int, size: str | None, path: str | None, as_json: bool) -
     except ValueError as error:
         raise SpecError(f"--size: {error}") from None
     network = ASSUMED if path is None else network_from(read_network(path))
-    seconds = network.predict(COSTS, workers=workers, nbytes=nbytes)
+    seconds = network.predict(ON_ONE_HOST, workers=workers, nbytes=nbytes)
     if as_json:
         for name, value in seconds.items():
             click.echo(json.dumps({"kind": "prediction", "algorithm": name, "seconds": value}))

@@ -36,8 +36,7 @@ def calibrate(
     """Return the network of a transport, with timings for each number of `workers` and size in
     bytes, and by how much of each of its measurements the link's model is off."""
     with _session(max(2, *workers), [transport], pin=True, say=say) as session:
-        say(f"{transport}: messages between 2 ranks, then all-reduces of up to {max(workers)}")
-        network, fit = session.calibrate(transport, workers, sizes)
+        network, fit = session.calibrate(transport, workers, sizes, say)
     return network_file(network), fit.residuals.tolist()
 
 

@@ -4,8 +4,13 @@ import socket
 from datetime import UTC, datetime
 
 from psbench.network import Link, Network, Timing
-from psbench.schedules import COSTS
+from psbench.schedules import COSTS, OPTIONS
 from psbench.spec import NETWORK_VERSION, CollectiveTime, LinkTimes, NetworkFile
+
+ON_ONE_HOST = {
+    name: cost for name, cost in COSTS.items() if "ranks_per_host" not in OPTIONS.get(name, ())
+}
+"""The algorithms to choose from. Hierarchical ones differ from them only between several hosts."""
 
 ASSUMED = Network(
     transport="assumed",
@@ -19,7 +24,7 @@ def pick(network: Network, *, workers: int, nbytes: int) -> str:
 
     The same on every rank, given the same network.
     """
-    return next(iter(network.predict(COSTS, workers=workers, nbytes=nbytes)))
+    return next(iter(network.predict(ON_ONE_HOST, workers=workers, nbytes=nbytes)))
 
 
 def network_from(file: NetworkFile) -> Network:

@@ -75,6 +75,7 @@ def watch(
         if idle and time.monotonic() > deadline:
             raise TrialTimeout(f"not finished within {seconds:g} s: {drains.furthest_behind()}")
         _check_progress(idle, drains)
+    yield from drains.rest()
 
 
 class Drains:
@@ -94,8 +95,16 @@ class Drains:
             if member.name not in self._calls:
                 self._calls[member.name] = member.actor.drain.remote()
                 self._asked[member.name] = time.monotonic()
+        yield from self._answers(_DRAIN_SECONDS)
+
+    def rest(self) -> Iterator[list[Any]]:
+        """Wait for all that owe an answer, and yield what comes."""
+        if self._calls:
+            yield from self._answers(_ANSWER_SECONDS)
+
+    def _answers(self, seconds: float) -> Iterator[list[Any]]:
         calls = list(self._calls.values())
-        ray.wait(calls, num_returns=len(calls), timeout=_DRAIN_SECONDS)
+        ray.wait(calls, num_returns=len(calls), timeout=seconds)
         for name, call in list(self._calls.items()):
             error = _error(call)
             if error is None:

@@ -7,9 +7,8 @@ from click.testing import CliRunner
 
 from psbench.cli.schedule import command
 from psbench.errors import SpecError
-from psbench.live.auto import network_file
+from psbench.live.auto import ON_ONE_HOST, network_file
 from psbench.network import Link, Network, Timing
-from psbench.schedules import COSTS
 from psbench.spec import write_network
 
 LINK = Link(latency=1e-5, overhead=1e-6, byte_time=1e-9, reduce_time=1e-10)
@@ -45,7 +44,7 @@ def test_what_was_timed_decides(network):
 def test_formulas_decide_where_nothing_was_timed(network):
     options = ("--workers", "3", "--size", "1000", "--network", network)
     rows = [json.loads(line) for line in run("auto", *options, "--json").splitlines()]
-    costs = {name: cost(3, 1000, **LINK.costs()) for name, cost in COSTS.items()}
+    costs = {name: cost(3, 1000, **LINK.costs()) for name, cost in ON_ONE_HOST.items()}
     assert {row["algorithm"]: row["seconds"] for row in rows} == pytest.approx(costs)
     assert [row["seconds"] for row in rows] == sorted(row["seconds"] for row in rows)
     assert "nothing was timed with 3 workers" in run("auto", *options)

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from psbench.errors import SpecError
+from psbench.live.auto import ON_ONE_HOST
 from psbench.live.bench import push_pull
 from psbench.live.bench.calls import BenchJob, time_calls
 from psbench.live.bench.collectives import bench_collectives
@@ -19,7 +20,6 @@ from psbench.live.cores import in_turn
 from psbench.live.host import Host
 from psbench.live.job import StepLog
 from psbench.live.transports import ENDPOINTS
-from psbench.schedules import ALGORITHMS
 
 CALLS = 3
 
@@ -175,9 +175,11 @@ def test_a_plan_has_every_algorithm_at_every_size_and_fewer_calls_of_large_ones(
         (16 * 2**20, True),
     ]
     assert plan.processes == 5
-    assert BenchPlan().algorithms == (*ALGORITHMS, NATIVE)
+    assert BenchPlan().algorithms == (*ON_ONE_HOST, NATIVE)
     largest = BenchPlan(algorithms=("ring",), sizes=(2**30,), calls=3).worlds()
     assert next(largest)[0][0].calls == 3
+    ((points, _),) = BenchPlan(algorithms=("ring",), sizes=(7, 4, 3, 0)).worlds()
+    assert [point.nbytes for point in points] == [0, 4], "in whole elements, each once"
 
 
 @pytest.mark.parametrize(
@@ -189,6 +191,10 @@ def test_a_plan_has_every_algorithm_at_every_size_and_fewer_calls_of_large_ones(
         ({"dtype": "int32", "algorithms": ("push_pull",)}, "push_pull knows float32, float64"),
         ({"workers": (2, 0)}, "--workers 0: from 1"),
         ({"calls": 0}, "--calls 0: at least 1"),
+        (
+            {"algorithms": ("native",), "transports": ("shared_memory",)},
+            "shared_memory has no all-reduce of its own; gloo has",
+        ),
     ],
 )
 def test_what_cannot_be_measured_is_refused(wrong, message):
@@ -210,3 +216,11 @@ def test_views_of_one_vector_are_summed_in_half_precision_too(connect, everywher
     for (one,) in carry_out(connect(3), everywhere, job_of(points, 3, dtype="bfloat16")):
         assert one.wrong == 0
     assert torch.bfloat16.itemsize == 2
+
+
+@pytest.mark.parametrize(("calls", "kept"), [(1024, 1024), (1025, 0)])
+def test_short_vectors_are_kept_unless_there_are_very_many(calls, kept):
+    vector = torch.empty(8192)
+    sums = KnownSums(len(vector), dtype="float32", world=2)
+    checked = CheckedCalls(sums, given=vector, result=vector, rank=0, calls=calls)
+    assert len(checked._inputs) == len(checked._results) == kept

@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from psbench.live.auto import ASSUMED, network_file, network_from, pick
-from psbench.live.bench.calibration import CANDIDATES
+from psbench.live.auto import ASSUMED, ON_ONE_HOST, network_file, network_from, pick
 from psbench.live.bench.probes import probe_link
 from psbench.live.job import Pick
 from psbench.live.picks import measure_networks, picked
@@ -91,8 +90,8 @@ def test_a_network_goes_through_its_file_and_back():
 
 def test_without_measurements_the_formulas_alone_decide():
     assert list(ASSUMED.predict(COSTS, workers=8, nbytes=64 * 2**20))[-1] == "star"
-    assert set(CANDIDATES) <= set(ALGORITHMS)
-    assert "ring" in CANDIDATES
+    assert set(ON_ONE_HOST) <= set(ALGORITHMS)
+    assert "ring" in ON_ONE_HOST
 
 
 @pytest.mark.parametrize(

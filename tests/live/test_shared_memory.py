@@ -155,6 +155,23 @@ def test_ranks_that_run_different_schedules_find_out(connect, everywhere):
     assert any("runs another schedule" in text for text in said)
 
 
+def test_one_that_waits_for_anyone_is_not_to_blame(connect, everywhere):
+    def wait(transport):
+        channel, room = transport.channel(1), torch.zeros(1)
+        if transport.rank == 0:
+            return "any of rank 0"  # who says nothing
+        waits = {
+            1: lambda: channel.exchange([], [(2, room)]).synchronize(),
+            2: lambda: channel.recv_any(room),
+        }
+        with pytest.raises(PeerTimeout) as caught:
+            waits[transport.rank]()
+        return str(caught.value)
+
+    said = everywhere(connect(3, "shared_memory", deadline=0.5), wait)
+    assert all(text.startswith("any of rank 0") for text in said), said
+
+
 def member(rank, deadline, world):
     """A process that joins a world and sums up without end; `stuck` is the rank that is stopped."""
     endpoint = SharedMemoryEndpoint("127.0.0.1")

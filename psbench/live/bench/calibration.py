@@ -1,14 +1,14 @@
 """Measuring a network on actors: its link by probes, and what each algorithm takes on it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
+from psbench.live.auto import ON_ONE_HOST
 from psbench.live.bench.plan import Point
 from psbench.live.bench.stage import Stage
 from psbench.live.watch import gather
 from psbench.network import LinkFit, Network, Timing, fit_link
-from psbench.schedules import ALGORITHMS, OPTIONS
 
 SIZES = tuple(1024 * 4**power for power in range(9))  # 1 KiB to 64 MiB
 _PASSES = 3
@@ -17,24 +17,27 @@ _CALLS = ((2**20, 15), (8 * 2**20, 5))
 _FEW_CALLS = 2
 _PROBE_SECONDS = 300.0
 
-CANDIDATES = tuple(name for name in ALGORITHMS if "ranks_per_host" not in OPTIONS.get(name, ()))
-"""Those that are timed. Hierarchical ones differ from others only where there are several hosts."""
-
 
 def calibrate(
-    stage: Stage, transport: str, worlds: Iterable[int], sizes: Iterable[int] = SIZES
+    stage: Stage,
+    transport: str,
+    worlds: Iterable[int],
+    sizes: Iterable[int] = SIZES,
+    say: Callable[[str], None] = lambda line: None,
 ) -> tuple[Network, LinkFit]:
     """Return the network of a transport, with timings for each number of workers, and the fit of
-    its link. `stage` needs two actors at least."""
+    its link. `stage` needs two actors at least; `say` is told, in a line, of what begins."""
+    say(f"{transport}: messages between 2 workers")
     fit = probe(stage, transport)
     points = [
         Point(algorithm=name, nbytes=size, calls=_calls_of(size))
         for size in sorted(sizes)
-        for name in CANDIDATES
+        for name in ON_ONE_HOST
     ]
     timings: list[Timing] = []
     for workers in worlds:
         if workers > 1:
+            say(f"{transport}: all-reduces of {workers} workers")
             timings += _timings(stage, transport, tuple(points), workers)
     network = Network(
         transport=transport, link=fit.link, uncertainty=fit.uncertainty, timings=tuple(timings)

@@ -17,6 +17,7 @@ DTYPES: dict[str, torch.dtype] = {
     "int64": torch.int64,
 }
 _SHORT = 64 * 1024  # bytes
+_KEPT = 64 * 2**20  # bytes, of all vectors of a turn
 _PART = 16 * 1024  # elements
 _LARGEST = 2**20
 """More would tell no more."""
@@ -75,9 +76,9 @@ class KnownSums:
 class CheckedCalls:
     """A rank's contributions to `calls` calls, in the vector `given`, and their sums in `result`.
 
-    Those of short vectors are made before the first call and checked after the last: between two
-    calls nothing then happens but copies, and what a call needs stays in the caches, as it does in
-    a loop that only calls.
+    Those of short vectors, unless there are very many, are made before the first call and checked
+    after the last: between two calls nothing then happens but copies, and what a call needs stays
+    in the caches, as it does in a loop that only calls.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class CheckedCalls:
         self._result = result
         self._rank = rank
         self._wrong = 0
-        short = given.nbytes <= _SHORT
+        short = given.nbytes <= _SHORT and 2 * calls * given.nbytes <= _KEPT
         self._inputs = [self._input(number) for number in range(calls if short else 0)]
         self._results: list[Tensor] = [torch.empty_like(result) for _ in self._inputs]
 

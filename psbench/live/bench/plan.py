@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from psbench.errors import SpecError
+from psbench.live.auto import ON_ONE_HOST
 from psbench.live.bench.integers import DTYPES
-from psbench.live.transports import ENDPOINTS
+from psbench.live.transports import ENDPOINTS, OWN_ALL_REDUCE
 from psbench.schedules import ALGORITHMS
 from psbench.spec import DTYPES as TRAINED
 
@@ -48,7 +49,7 @@ class BenchPlan:
     Raises SpecError, naming the option, for what is not known or not possible.
     """
 
-    algorithms: tuple[str, ...] = (*ALGORITHMS, NATIVE)
+    algorithms: tuple[str, ...] = (*ON_ONE_HOST, NATIVE)
     transports: tuple[str, ...] = tuple(ENDPOINTS)
     workers: tuple[int, ...] = (2, 4)
     sizes: tuple[int, ...] = tuple(1024 * 4**power for power in range(8))
@@ -64,6 +65,9 @@ class BenchPlan:
         for workers in self.workers:
             if not 1 <= workers <= _MOST_WORKERS:
                 raise SpecError(f"--workers {workers}: from 1 to {_MOST_WORKERS} are possible")
+        if self.algorithms == (NATIVE,) and not set(self.transports) & set(OWN_ALL_REDUCE):
+            names = " and ".join(self.transports)
+            raise SpecError(f"--algorithms native: {names} has no all-reduce of its own; gloo has")
         if self.calls < 1:
             raise SpecError(f"--calls {self.calls}: at least 1 call is needed")
         if PUSH_PULL in self.algorithms and self.dtype not in TRAINED:
@@ -101,7 +105,7 @@ class BenchPlan:
 
     def _whole_sizes(self) -> list[int]:
         item = DTYPES[self.dtype].itemsize
-        return [size - size % item for size in sorted(self.sizes)]
+        return sorted({size - size % item for size in self.sizes})
 
     def _calls_of(self, nbytes: int) -> int:
         few = max(_FEWEST, self.calls // 4)

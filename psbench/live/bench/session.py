@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from psbench.live.auto import pick
 from psbench.live.bench.calibration import SIZES, calibrate
-from psbench.live.bench.plan import AUTO, BenchPlan, Point
+from psbench.live.bench.plan import AUTO, NATIVE, BenchPlan, Point
 from psbench.live.bench.stage import Measured, Stage, Stop
 from psbench.live.cluster import cluster
 from psbench.live.cores import in_turn
 from psbench.live.placement import Layout, Pool
-from psbench.live.transports import prepare
+from psbench.live.transports import OWN_ALL_REDUCE, prepare
 from psbench.live.watch import gather
 from psbench.network import LinkFit, Network
 from psbench.results import BenchRow, CopyLimit
@@ -67,12 +67,16 @@ class BenchSession:
         """
         limit = self._copy_limit()
         for transport in plan.transports:
-            network = known
+            network = known if known is not None and known.transport == transport else None
             if AUTO in plan.algorithms and network is None:
+                if known is not None:
+                    say(f"{transport}: the network file is of {known.transport}")
                 say(f"{transport}: measuring the network, by which auto picks")
                 longest = max(plan.sizes)
-                around = [size for size in SIZES if size < 4 * longest]
-                network, _ = self.calibrate(transport, plan.workers, around)
+                around = [size for size in SIZES if size < 4 * longest] or SIZES[:1]
+                network, _ = self.calibrate(transport, plan.workers, around, say)
+            if NATIVE in plan.algorithms and transport not in OWN_ALL_REDUCE:
+                say(f"{transport} has no all-reduce of its own: native is left out")
             for workers in plan.workers:
                 say(f"{transport}, {count(workers, 'worker')}")
                 for points, served in plan.worlds():
@@ -87,11 +91,11 @@ class BenchSession:
                         yield _row(plan, point, transport, workers, seconds, wrong, limit)
 
     def calibrate(
-        self, transport: str, worlds: Sequence[int], sizes: Sequence[int] | None
+        self, transport: str, worlds: Sequence[int], sizes: Sequence[int] | None, say: Say
     ) -> tuple[Network, LinkFit]:
         """Return the network of a transport, with timings in worlds of so many workers of vectors
         of `sizes`, and the fit of its link."""
-        return calibrate(self._stage, transport, worlds, sizes or SIZES)
+        return calibrate(self._stage, transport, worlds, sizes or SIZES, say)
 
     def _copy_limit(self) -> CopyLimit:
         first = self._pool.take(workers=1, servers=0)

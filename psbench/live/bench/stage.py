@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from psbench.errors import TransportError
 from psbench.live.bench.calls import BenchJob, PointTimes
 from psbench.live.bench.plan import Point
 from psbench.live.host import Host
@@ -74,6 +75,10 @@ class Stage:
             if len(ranks) == workers and times.seconds is not None:
                 seconds = np.max([rank.seconds or () for rank in ranks], axis=0)
                 yield points[times.step], seconds, sum(rank.wrong for rank in ranks)
+        if len(told) < len(points) or any(len(ranks) < workers for ranks in told.values()):
+            raise TransportError(
+                "some of the ranks' timings did not arrive; the machine is too busy"
+            )
 
     def _times(self, job: BenchJob, members: list[Member]) -> Iterator[PointTimes]:
         """Yield what each rank says of each point, soon after it has finished it."""

@@ -181,7 +181,8 @@ def _broken(context, peer):
 
 @njit(nogil=True, cache=True)
 def _blamed(context, peer):
-    """Return who keeps `peer` waiting: the first that does not itself wait for another.
+    """Return who keeps `peer` waiting: the first that does not itself wait for another; -1 where
+    that is one that waits for anyone.
 
     One that sleeps though what it waits for has come is stopped.
     """
@@ -189,7 +190,9 @@ def _blamed(context, peer):
     for _ in range(context_word(context, SIZE)):
         block = block_of(context, suspect)
         asleep = load_acquire(block + ASLEEP)
-        if asleep <= 0:
+        if asleep == ANYONE:
+            return -1
+        if asleep == 0:
             return suspect
         word = block_of(context, asleep - 1) + load_acquire(block + ASLEEP_FOR)
         if load_acquire(word) >= load_acquire(block + ASLEEP_FOR + 8):

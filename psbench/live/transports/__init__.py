@@ -27,6 +27,9 @@ ENDPOINTS: dict[str, Callable[[str], Endpoint]] = {
 }
 """How each transport opens an endpoint on a host's interface."""
 
+OWN_ALL_REDUCE = ("gloo",)
+"""Those that have an all-reduce of their own, which `native` stands for."""
+
 
 def prepare(names: Iterable[str]) -> None:
     """Have what these transports compile compiled, before the actors need it."""
@@ -43,6 +46,7 @@ def resolve_transport(asked: str) -> str:
 
 __all__ = [
     "ENDPOINTS",
+    "OWN_ALL_REDUCE",
     "SHARED_MEMORY",
     "Capabilities",
     "Channel",
