@@ -33,7 +33,8 @@ def test_a_network_is_measured_written_and_used(command, tmp_path):
     done = command.run("calibrate", *options, "--out", "n")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert [line.split()[0] for line in lines[:4]] == [
+    assert lines[0].split() == ["link", "time", "±", "(95", "%)"]
+    assert [line.split()[0] for line in lines[2:6]] == [
         "latency", "overhead", "byte_time", "reduce_time",
     ]  # fmt: skip
     assert lines[-1] == "n"
