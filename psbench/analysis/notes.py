@@ -58,12 +58,10 @@ def _endings(results: Results) -> Iterator[str]:
 def _picked(results: Results) -> Iterator[str]:
     """Yield what `auto` stood for in each cell."""
     names = _names(results)
-    for column, what in (("algorithm", ""), ("chunks", " chunks")):
-        trials = results.trials.dropna(subset=[column])
-        for cell_id in dict.fromkeys(trials["cell_id"]):
-            own = trials[trials["cell_id"] == cell_id][column]
-            picks = ", ".join(f"{pick}" for pick in dict.fromkeys(own))
-            yield f"auto took {picks}{what}: {names[cell_id]}"
+    for row in results.journal.trials:  # notes() says each once
+        for pick, what in ((row.algorithm, ""), (row.chunks, " chunks")):
+            if pick is not None:
+                yield f"auto took {pick}{what}: {names[row.cell_id]}"
 
 
 def _reading(results: Results) -> Iterator[str]:

@@ -145,6 +145,17 @@ def test_notes_name_what_limits_the_comparison(write_run, cell, trial_row, eval_
     assert found == expected
 
 
+def test_notes_say_once_what_auto_took(write_run, cell, trial_row):
+    ring, tree = cell("ring", 2), cell("tree", 2)
+    rows = [trial_row(ring["id"], repeat, algorithm="star") for repeat in range(2)]
+    rows += [trial_row(tree["id"], repeat, chunks=8) for repeat in range(2)]
+    found = notes(load(write_run([ring, tree], rows, repeats=2)))
+    assert [note for note in found if note.startswith("auto took")] == [
+        "auto took star: ring, 2 workers",
+        "auto took 8 chunks: tree, 2 workers",
+    ]
+
+
 def test_notes_name_each_cell_by_what_varies(write_run, cell, trial_row):
     cells = [cell("ring", 2, lr=lr) for lr in (0.1, 1.0)]
     rows = [trial_row(cells[0]["id"]), trial_row(cells[1]["id"], status="diverged")]
