@@ -6,11 +6,10 @@ Needs no Ray; `torch.distributed` is initialised as for DDP itself, by torchrun 
 """
 
 import atexit
-import difflib
 import os
 import secrets
 import socket
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -19,12 +18,14 @@ import torch.distributed as dist
 from torch import Tensor
 
 from psbench.errors import SpecError, TransportError
+from psbench.live.auto import ON_ONE_HOST
 from psbench.live.collective import Collective, collective_for
 from psbench.live.counters import Counters
 from psbench.live.headers import Header
 from psbench.live.host import this_host
 from psbench.live.transports import ENDPOINTS, SHARED_MEMORY, Transport, prepare
-from psbench.schedules import ALGORITHMS, OPTIONS, Schedule, schedule_for
+from psbench.schedules import ALGORITHMS, Schedule, schedule_for
+from psbench.spec.messages import unknown
 
 Hook = Callable[[object, Any], torch.futures.Future[Tensor]]
 
@@ -60,12 +61,9 @@ def all_reduce(
     return _hook(_Averaging(schedule, _join(transport, hosts, group, deadline)))
 
 
-def _known(what: str, name: str, names: Iterable[str]) -> None:
-    names = list(names)
+def _known(what: str, name: str, names: Collection[str]) -> None:
     if name not in names:
-        close = difflib.get_close_matches(name, names, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise SpecError(f"unknown {what} {name!r}{hint} (known: {', '.join(names)})")
+        raise SpecError(unknown(what, name, names))
 
 
 def _told_by_all(word: str, group: dist.ProcessGroup | None) -> list[str]:
@@ -75,7 +73,7 @@ def _told_by_all(word: str, group: dist.ProcessGroup | None) -> list[str]:
 
 
 def _ranks_per_host(algorithm: str, hosts: Sequence[str]) -> int | None:
-    if "ranks_per_host" not in OPTIONS.get(algorithm, ()):
+    if algorithm in ON_ONE_HOST:
         return None
     each = hosts.count(hosts[0])
     in_order = [host for host in dict.fromkeys(hosts) for _ in range(each)]

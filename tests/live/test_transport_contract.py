@@ -14,7 +14,7 @@ import torch
 from psbench.errors import PeerLost, PeerTimeout, TransportError
 from psbench.live.letters import letters_over
 from psbench.live.messages import Request, Words
-from psbench.live.transports import ENDPOINTS
+from psbench.live.transports import ENDPOINTS, OWN_ALL_REDUCE
 
 WORLDS = [1, 2, 3, 5]
 
@@ -30,6 +30,7 @@ def test_each_has_its_rank_in_a_world_of_its_size(name, world, connect):
     transports = connect(world, name)
     assert [(t.rank, t.size) for t in transports] == [(rank, world) for rank in range(world)]
     assert {t.name for t in transports} == {name}
+    assert {t.capabilities.native_all_reduce for t in transports} == {name in OWN_ALL_REDUCE}
 
 
 @pytest.mark.parametrize("world", WORLDS)
