@@ -71,7 +71,8 @@ def _groups(results: Results) -> dict[str, list[tuple[str, dict[str, float]]]]:
 
 def _parts_ms(means: Any) -> dict[str, float]:
     synchronisation = ("sync",) if math.isnan(means["wait"]) else ("wait", "comm")
-    return {part: means[part] * 1e3 for part in ("compute", *synchronisation, "update", "other")}
+    parts = ("compute", *synchronisation, "update", "other")
+    return {part: means[part] * 1e3 for part in parts if not math.isnan(means[part])}
 
 
 def _draw_groups(

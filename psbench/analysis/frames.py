@@ -37,11 +37,13 @@ _PER_NODE = (
     "peak_memory_bytes",
     "pinned_cores",
 )
-_DERIVED = ("step_s", "sync_s", "wait_s", "comm_s")
+_DERIVED = ("step_s", "sync_s", "wait_s", "comm_s", "exposed_sync_s", "exposed_comm_s")
 MEASURES = (
     "samples_per_s",
     "step_s",
     "step_p95_s",
+    "comm_s",
+    "exposed_comm_s",
     "busiest_bytes_per_step",
     "worker_peak_memory",
     "server_peak_memory",

@@ -12,6 +12,7 @@ _KNOWN = {
     "native": "#56B4E9",
     "none": "#E69F00",
     "bare": "#000000",
+    "ddp": "#56657F",
     "double_tree": "#882255",
     "recursive_doubling": "#332288",
     "halving_doubling": "#5B8C00",

@@ -7,9 +7,11 @@ import math
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-Synchronisation = Literal["synchronous", "asynchronous", "none"]
+Synchronisation = Literal["synchronous", "asynchronous", "none", "unseen"]
+"""How ranks wait for each other; unseen: inside what computes, where nobody looked."""
 
 _CONSISTENCIES: dict[str, Synchronisation] = {
     "synchronous": "synchronous",
@@ -24,6 +26,8 @@ def synchronisation(strategy: dict[str, Any]) -> Synchronisation:
     """Return how ranks wait for each other under `strategy`, a cell's field of that name."""
     if strategy["kind"] in ("none", "bare"):
         return "none"
+    if strategy["kind"] == "ddp":
+        return "unseen"
     if strategy["kind"] == "parameter_server":
         return _CONSISTENCIES[strategy["consistency"]]
     assert strategy["kind"] in ("all_reduce", "native"), f"who waits under {strategy}?"
@@ -33,18 +37,29 @@ def synchronisation(strategy: dict[str, Any]) -> Synchronisation:
 def derive_steps(
     steps: pd.DataFrame, *, kind: Synchronisation, workers: int, one_clock: bool
 ) -> pd.DataFrame:
-    """Return one trial's `steps` with step_s, sync_s, wait_s and comm_s (all seconds) added.
+    """Return one trial's `steps` with step_s, sync_s, wait_s, comm_s, exposed_sync_s and
+    exposed_comm_s (all seconds) added.
 
-    step_s: the whole step. sync_s: the synchronisation. wait_s: synchronous strategies, the latest
-    entry among the ranks of the step minus this rank's own; NaN where the nodes' clocks differ
-    (`one_clock` False) or a rank's row is missing, and for asynchronous strategies, where queue_s,
-    NaN likewise where clocks differ, plays its part. comm_s: sync_s minus wait_s (or queue_s) minus
-    server_update_s; a difference that clock noise made negative is 0, a larger one is left to be
-    seen. Without synchronisation wait_s and comm_s are 0.
+    step_s: the whole step. sync_s: the synchronisation; of several buckets, all the time in which
+    any was in flight. wait_s: synchronous strategies, the latest entry among the ranks of the step
+    (into a bucket) minus this rank's own; NaN where the nodes' clocks differ (`one_clock` False) or
+    a rank's row is missing, and for asynchronous strategies, where queue_s, NaN likewise where
+    clocks differ, plays its part. comm_s: sync_s minus wait_s (or queue_s) minus server_update_s; a
+    difference that clock noise made negative is 0, a larger one is left to be seen. exposed_*: the
+    part after the rank's computing. Without synchronisation all of them are 0; where it is unseen
+    they are NaN, and compute_s has it.
     """
     step_s = steps["end_s"] - steps["begin_s"]
-    sync_s = steps["exit_s"] - steps["enter_s"]
     zero = pd.Series(0.0, index=steps.index)
+    if kind == "unseen":
+        unseen = dict.fromkeys(("sync_s", "wait_s", "comm_s"), math.nan)
+        exposed = dict.fromkeys(("exposed_sync_s", "exposed_comm_s"), math.nan)
+        return steps.assign(step_s=step_s, **unseen, **exposed)
+    if kind == "synchronous" and steps["enters"].map(len).max() > 0:
+        return _derive_buckets(
+            steps.assign(step_s=step_s), one_clock=one_clock or workers == 1, workers=workers
+        )
+    sync_s = steps["exit_s"] - steps["enter_s"]
     if kind == "none":
         wait_s, idle_s = zero, sync_s
     elif kind == "asynchronous":
@@ -59,7 +74,40 @@ def derive_steps(
         idle_s = wait_s
     comm_s = sync_s - idle_s - (0.0 if kind == "none" else steps["server_update_s"])
     comm_s = comm_s.mask(comm_s.between(-CLOCK_NOISE_S, 0.0), 0.0)
-    return steps.assign(step_s=step_s, sync_s=sync_s, wait_s=wait_s, comm_s=comm_s)
+    return steps.assign(
+        step_s=step_s, sync_s=sync_s, wait_s=wait_s, comm_s=comm_s,
+        exposed_sync_s=sync_s, exposed_comm_s=comm_s,
+    )  # fmt: skip
+
+
+def _derive_buckets(steps: pd.DataFrame, *, one_clock: bool, workers: int) -> pd.DataFrame:
+    """Do as `derive_steps` for a trial whose steps sum several buckets, maybe beside computing."""
+    enters, exits = np.stack(list(steps["enters"])), np.stack(list(steps["exits"]))
+    latest = pd.DataFrame(enters, index=steps.index).groupby(steps["step"]).transform("max")
+    comparable = (steps.groupby("step")["rank"].transform("size") == workers) & one_clock
+    meets = latest.to_numpy(dtype=float)  # when the last rank has entered a bucket
+    computed = (steps["begin_s"] + steps["compute_s"]).to_numpy(dtype=float)[:, None]
+    sync_s = _covered(enters, exits)
+    wait_s = np.where(comparable, _covered(enters, np.minimum(meets, exits)), math.nan)
+    comm_s = np.where(comparable, _covered(np.minimum(meets, exits), exits), math.nan)
+    return steps.assign(
+        sync_s=sync_s,
+        wait_s=wait_s,
+        comm_s=comm_s,
+        exposed_sync_s=_covered(np.maximum(enters, computed), exits),
+        exposed_comm_s=np.where(comparable, _covered(np.maximum(meets, computed), exits), math.nan),
+    )
+
+
+def _covered(begins: npt.NDArray[np.float64], ends: npt.NDArray[np.float64]) -> Any:
+    """Return how much time intervals cover together, row by row; one that ends before it begins is
+    none. Both of shape (rows, intervals)."""
+    order = np.argsort(begins, axis=1)
+    begins, ends = np.take_along_axis(begins, order, 1), np.take_along_axis(ends, order, 1)
+    reached = np.maximum.accumulate(ends, axis=1)
+    # of each interval, what lies beyond all that began before it
+    before = np.concatenate([np.full((len(ends), 1), -np.inf), reached[:, :-1]], axis=1)
+    return np.maximum(0.0, ends - np.maximum(begins, before)).sum(axis=1)
 
 
 def busiest_bytes_per_step(sent: tuple[int, ...], received: tuple[int, ...], steps: int) -> float:
@@ -85,7 +133,8 @@ def peak_memory(nbytes: tuple[int, ...], workers: int) -> dict[str, float]:
 
 
 def step_measures(timed: pd.DataFrame) -> dict[str, float]:
-    """Return one trial's step_s (median), step_p95_s and staleness from its `timed` step rows.
+    """Return one trial's step_s (median), step_p95_s, communication (means) and staleness from its
+    `timed` step rows.
 
     Over all ranks and steps; staleness is in versions, and NaN where there is no server.
     """
@@ -93,6 +142,8 @@ def step_measures(timed: pd.DataFrame) -> dict[str, float]:
     return {
         "step_s": _quantile(timed["step_s"], 0.5),
         "step_p95_s": _quantile(timed["step_s"], 0.95),
+        "comm_s": float(timed["comm_s"].mean()),
+        "exposed_comm_s": float(timed["exposed_comm_s"].mean()),
         "staleness_mean": float(stale.mean()) if len(stale) else math.nan,
         "staleness_p95": _quantile(stale, 0.95),
         "staleness_max": float(stale.max()) if len(stale) else math.nan,

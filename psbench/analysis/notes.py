@@ -68,6 +68,8 @@ def _reading(results: Results) -> Iterator[str]:
     kinds = {synchronisation(cell["fields"]["strategy"]) for cell in results.manifest["cells"]}
     if "asynchronous" in kinds:
         yield "wait, for asynchronous strategies: the time a push lay in the server's queue"
+    if "unseen" in kinds:
+        yield "compute, for ddp, contains its communication: it goes on inside the backward pass"
     summary = results.summary()
     if np.isinf(summary["time_to_target_s"]).any():
         yield "> time: the median repeat had not reached the target by then, when it ended"

@@ -77,7 +77,8 @@ class Results:
         `samples_per_s, step_s, final_loss, final_accuracy` and what it took to reach the target
         have their least and greatest repeat beside them (`_min`, `_max`); `step_s` is the median
         over repeats of each repeat's median. `compute_share .. other_share` are fractions of the
-        mean step time; `wait_share` is the queue's for asynchronous strategies.
+        mean step time; `wait_share` is the queue's for asynchronous strategies. `comm_s` is the
+        communication of a step, and `exposed_comm_s` what of it no computing hides.
         `steps_to_target, samples_to_target, time_to_target_s` are infinite where the median repeat
         never reached the target, and then lie beyond their `_bound`; `num_censored` repeats never
         reached it. `worker_peak_memory` and `server_peak_memory` are bytes, of the largest of each.

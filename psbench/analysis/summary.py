@@ -21,6 +21,8 @@ _STATUSES = ("ok", "diverged", "timed_out", "failed")
 _WITH_SPREAD = ("samples_per_s", "step_s", "final_loss", "final_accuracy")
 _MEDIANS = (
     "step_p95_s",
+    "comm_s",
+    "exposed_comm_s",
     "busiest_bytes_per_step",
     "worker_peak_memory",
     "server_peak_memory",
@@ -53,25 +55,27 @@ def step_parts(trials: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
     """Return where a step's time goes, in seconds: index cell_id, columns PARTS, `sync`, `step`.
 
     Means over ranks, timed steps and repeats of the trials that ended "ok": means, unlike medians,
-    add up. `update` is the worker's and the server's together, `other` is what remains; `sync` is
-    wait and comm together, known even where several clocks leave them NaN.
+    add up. Of wait and comm it is the part that no computing hides. `update` is the worker's and
+    the server's together, `other` is what remains; `sync` is wait and comm together, known even
+    where several clocks leave them NaN, and NaN where compute has it.
     """
     ok = trials.loc[trials["status"] == "ok", ["cell_id", "repeat"]]
     timed = steps[~steps["warmup"].astype(bool)].merge(ok, on=["cell_id", "repeat"])
-    wait = timed["wait_s"].fillna(timed["queue_s"])
+    sync = timed["exposed_sync_s"] - timed["server_update_s"]
     parts = pd.DataFrame(
         {
             "cell_id": timed["cell_id"],
             "compute": timed["compute_s"],
-            "wait": wait,
-            "comm": timed["comm_s"],
-            "sync": (wait + timed["comm_s"]).fillna(timed["sync_s"] - timed["server_update_s"]),
+            "wait": sync - timed["exposed_comm_s"],
+            "comm": timed["exposed_comm_s"],
+            "sync": sync,
             "update": timed["update_s"] + timed["server_update_s"],
             "step": timed["step_s"],
         }
     )
     means = parts.groupby("cell_id").mean()
-    means["other"] = means["step"] - means["compute"] - means["sync"] - means["update"]
+    sync_or_none = means["sync"].fillna(0.0)
+    means["other"] = means["step"] - means["compute"] - sync_or_none - means["update"]
     return means
 
 

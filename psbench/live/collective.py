@@ -48,49 +48,93 @@ class Collective(Protocol):
 
 
 def collective_for(
-    transport: Transport, schedule: Schedule, *, numel: int, channel: int = 0
+    transport: Transport,
+    schedule: Schedule,
+    *,
+    numel: int,
+    channel: int = 0,
+    wire: torch.dtype | None = None,
 ) -> Collective:
-    """Return this rank's part in `schedule`, for vectors of `numel` elements, over `transport`."""
-    if transport.name == SHARED_MEMORY:
+    """Return this rank's part in `schedule`, for vectors of `numel` elements, over `transport`.
+
+    What is sent is rounded to `wire` where one is given: messages then, also in shared memory.
+    """
+    if transport.name == SHARED_MEMORY and wire is None:
         from psbench.live.in_place import InPlaceCollective  # imports numba
         from psbench.live.transports.shared_memory import SharedMemoryTransport
 
         assert isinstance(transport, SharedMemoryTransport)
         return InPlaceCollective(schedule, transport, numel=numel, channel=channel)
     own = transport.channel(channel)
-    return MessageCollective(schedule, rank=transport.rank, numel=numel, channel=own)
+    return MessageCollective(schedule, rank=transport.rank, numel=numel, channel=own, wire=wire)
 
 
 class MessageCollective:
-    """One rank's rounds of a schedule, for vectors of `numel` elements, over a channel."""
+    """One rank's rounds of a schedule, for vectors of `numel` elements, over a channel.
 
-    def __init__(self, schedule: Schedule, *, rank: int, numel: int, channel: Channel) -> None:
+    With a `wire` dtype a rank rounds its own value of what it sends, too: who exchange their
+    values then add the same two. What is never sent is rounded in the end, and all hold the same.
+    """
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        *,
+        rank: int,
+        numel: int,
+        channel: Channel,
+        wire: torch.dtype | None = None,
+    ) -> None:
         offsets = even_parts(numel, schedule.num_chunks).tolist()
         rounds = list(schedule.rounds)
         planned = (own_round(round_, offsets, rank) for round_ in rounds)
         self.rounds = [own for own in planned if own.sends or own.receives]
         self.numel = numel
         self._channel = channel
+        self._wire = wire
         # of the schedule, not of what is left of it: one who has nothing to send says so
         self.send_to = sorted({int(dst) for r in rounds for dst in r.dst[r.src == rank]})
         self.receive_from = sorted({int(src) for r in rounds for src in r.src[r.dst == rank]})
         self._scratch = torch.empty(max((scratch_needed(r) for r in self.rounds), default=0))
+        self._rounded: Tensor | None = None
 
     def run(self, vector: Tensor, header: Header, counters: Counters) -> None:
         assert vector.shape == (self.numel,)
         flat = vector.contiguous()
         agree(self._channel, header, send_to=self.send_to, receive_from=self.receive_from)
-        if self._scratch.dtype != vector.dtype:
-            self._scratch = torch.empty(len(self._scratch), dtype=vector.dtype)
-        scratch = self._scratch  # kept from call to call: fresh memory costs page faults
+        scratch = self._scratch_of(vector.dtype)
+        sent = flat if self._wire is None else self._rounding(flat, self._wire)
         for own in self.rounds:
-            sends = [(p.peer, as_bytes(flat[p.start : p.stop])) for p in own.sends]
-            receives = [(p.peer, as_bytes(landing(p, flat, scratch))) for p in own.receives]
+            if sent is not flat:
+                for p in own.sends:
+                    _round(flat[p.start : p.stop], sent[p.start : p.stop])
+            sends = [(p.peer, as_bytes(sent[p.start : p.stop])) for p in own.sends]
+            receives = [(p.peer, as_bytes(landing(p, sent, scratch))) for p in own.receives]
             counters.add(sends, receives)
             self._channel.exchange(sends, receives).synchronize()
-            settle(own, flat, scratch)
+            settle(own, flat, scratch, sent)
+        if sent is not flat and self.rounds:
+            _round(flat, sent)
         if flat is not vector:
             vector.copy_(flat)
+
+    def _scratch_of(self, dtype: torch.dtype) -> Tensor:
+        """Return the scratch, kept from call to call: fresh memory costs page faults."""
+        dtype = self._wire or dtype
+        if self._scratch.dtype != dtype:
+            self._scratch = torch.empty(len(self._scratch), dtype=dtype)
+        return self._scratch
+
+    def _rounding(self, flat: Tensor, wire: torch.dtype) -> Tensor:
+        """Return as long a vector of the wire's dtype."""
+        if self._rounded is None:
+            self._rounded = torch.empty(len(flat), dtype=wire)
+        return self._rounded
+
+
+def _round(values: Tensor, rounded: Tensor) -> None:
+    """Round values to the dtype of `rounded`, in place and there."""
+    values.copy_(rounded.copy_(values))
 
 
 def own_round(round_: Round, offsets: list[int], rank: int) -> OwnRound:
@@ -131,16 +175,17 @@ def landing(piece: Piece, flat: Tensor, scratch: Tensor) -> Tensor:
     return scratch[piece.slot : piece.slot + piece.stop - piece.start]
 
 
-def settle(own: OwnRound, flat: Tensor, scratch: Tensor) -> None:
-    """Bring what landed in scratch to its place, in the round's order."""
+def settle(own: OwnRound, flat: Tensor, scratch: Tensor, landed: Tensor) -> None:
+    """Bring what landed in scratch, or in `landed` where that is not `flat`, to its place there, in
+    the round's order."""
     for piece in own.receives:
-        if piece.slot is None:
+        if piece.slot is None and landed is flat:
             continue
         target = flat[piece.start : piece.stop]
         if piece.reduce:
-            target.add_(landing(piece, flat, scratch))
+            target.add_(landing(piece, landed, scratch))
         else:
-            target.copy_(landing(piece, flat, scratch))
+            target.copy_(landing(piece, landed, scratch))
 
 
 def as_bytes(tensor: Tensor) -> Tensor:

@@ -2,20 +2,39 @@
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
 
 from psbench.live.collective import Collective, collective_for
+from psbench.live.computing import ComputeThread, Computing, Pace
 from psbench.live.counters import Counters
+from psbench.live.ddp import ddp_over
 from psbench.live.headers import Header
 from psbench.live.messages import End
 from psbench.live.parameter_client import Asked, Exchange, ParameterClient
-from psbench.live.transports import Transport
+from psbench.live.transports import Transport, guarded
 from psbench.network import ComputeTime
-from psbench.strategies import AllReduce, Apply, Command, Compute, Pull, Push, Span, Step, Wait
-from psbench.training import Learner
+from psbench.strategies import (
+    AllReduce,
+    Apply,
+    Command,
+    Compute,
+    ComputeByDdp,
+    Pull,
+    Push,
+    Ready,
+    Span,
+    Step,
+    Wait,
+)
+from psbench.training import Learner, Progress
 
 COLLECTIVES = 0
 """The channel of all-reduces."""
+
+WIRE_DTYPES: dict[str, torch.dtype] = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 @dataclass
@@ -25,8 +44,9 @@ class StepTimes:
     begin_s: float
     samples: int = 0
     compute_s: float = 0.0
-    enter_s: float | None = None
-    exit_s: float = 0.0
+    enters: list[float] = field(default_factory=list)
+    """when each synchronisation of the step began"""
+    exits: list[float] = field(default_factory=list)
     update_s: float = 0.0
     server_update_s: float = 0.0
     queue_s: float = math.nan
@@ -53,7 +73,10 @@ class Interpreter:
         self._transport = transport
         self._world = world
         self._generation = generation
+        self._buckets: dict[Span, Tensor] = {}
         self._collectives: dict[Span, Collective] = {}
+        self._beside: ComputeThread | None = None
+        self._distributed = False
         self._clients: dict[Span, ParameterClient] = {}
         self.counters = Counters()
 
@@ -77,57 +100,118 @@ class Interpreter:
     def _carry_out(self, command: Command, step: int, times: StepTimes) -> object:
         started = time.monotonic()
         match command:
-            case Compute():
-                times.samples += self._learner.compute(
-                    step, reduce=command.reduce, part=command.part, parts=command.parts
-                )
-                self._pad(step, started, command.parts)
+            case Compute(overlap=True):
+                return self._compute_beside(command, step)
+            case Compute() | ComputeByDdp():
+                times.samples += self._compute(command, step)
                 times.compute_s += time.monotonic() - started
+            case Ready(handle=Computing() as computing, bucket=bucket):
+                computing.wait_for(bucket.start)
             case Apply():
                 self._learner.apply()
                 times.update_s += time.monotonic() - started
-            case Wait(handle=handle):
-                self._finish(handle, times)
-            case AllReduce() | Push() | Pull():
-                if times.enter_s is None:
-                    times.enter_s = started
-                return self._start(command, step)
-        return None
-
-    def _pad(self, step: int, started: float, parts: int) -> None:
-        """Sleep what is left of the time that the spec says a part of computing takes."""
-        if self._compute_time is not None:
-            seconds = self._compute_time.draw(self._transport.rank, step) / parts
-            time.sleep(max(0.0, started + seconds - time.monotonic()))
-
-    def _start(self, command: AllReduce | Push | Pull, step: int) -> object:
-        match command:
             case Push(shard=shard):
+                times.enters.append(started)
                 return self._client(shard).push()
             case Pull(shard=shard):
+                times.enters.append(started)
                 return self._client(shard).pull()
             case AllReduce():
-                return Summing(self, command, step)
+                # done when it has begun, as far as the strategy can tell: this thread has nothing
+                # else to do
+                times.enters.append(started)
+                self._all_reduce(command, step)
+                times.exits.append(time.monotonic())
+            case Wait(handle=handle):
+                self._finish(handle, times)
+        return None
+
+    def _compute(self, command: Compute | ComputeByDdp, step: int) -> int:
+        pace = self._pace(step, command.parts)
+        if isinstance(command, ComputeByDdp):
+            return self._compute_by_ddp(command, step, pace)
+        samples = self._learner.compute(
+            step, reduce=command.reduce, part=command.part, parts=command.parts
+        )
+        if pace is not None:
+            pace.keep(0)
+        return samples
+
+    def _compute_by_ddp(self, command: ComputeByDdp, step: int, pace: Pace | None) -> int:
+        if not self._distributed:
+            nbytes = None
+            if command.bucket is not None:
+                nbytes = command.bucket * self._learner.gradients.itemsize
+            wrap = ddp_over(self._transport, bucket_nbytes=nbytes)
+            self._learner.distribute(wrap, self._world)
+            self._distributed = True
+            self.counters.hide()
+        return guarded(
+            lambda: self._learner.compute(
+                step,
+                reduce=command.reduce,
+                part=command.part,
+                parts=command.parts,
+                progress=None if pace is None else pace.keep,
+            ),
+            f"summing with any of {', '.join(self._transport.peers)}",
+        )
+
+    def _compute_beside(self, command: Compute, step: int) -> Computing:
+        """Start computing, in a thread beside this one."""
+        if self._beside is None:
+            self._beside = ComputeThread()
+
+        def compute(progress: Progress) -> int:
+            return self._learner.compute(
+                step,
+                reduce=command.reduce,
+                part=command.part,
+                parts=command.parts,
+                progress=progress,
+            )
+
+        return self._beside.start(compute, self._pace(step, command.parts))
+
+    def _pace(self, step: int, parts: int) -> Pace | None:
+        """Return the pace of a part of computing, where the spec says how long that takes."""
+        if self._compute_time is None:
+            return None
+        seconds = self._compute_time.draw(self._transport.rank, step) / parts
+        return Pace(seconds, self._learner.gradients.numel())
 
     def _finish(self, handle: object, times: StepTimes) -> None:
         match handle:
             case Asked():
                 _take_up(handle.finish(), times)
-            case Summing():
+                times.exits.append(time.monotonic())
+            case Computing():
                 handle.finish()
-        times.exit_s = time.monotonic()
+                times.samples += handle.samples
+                times.compute_s += handle.ended_s - handle.begun_s
 
-    def all_reduce(self, command: AllReduce, step: int) -> None:
+    def close(self) -> None:
+        """End the thread that computes beside, where there is one. Idempotent."""
+        if self._beside is not None:
+            self._beside.close()
+
+    def _all_reduce(self, command: AllReduce, step: int) -> None:
         """Sum a bucket of the gradients over all ranks."""
         bucket = command.bucket
-        vector = self._learner.gradients[bucket.start : bucket.stop]
+        if bucket not in self._buckets:
+            self._buckets[bucket] = self._learner.gradients[bucket.start : bucket.stop]
+        vector = self._buckets[bucket]
         if command.schedule is None:
             self._transport.native_all_reduce(vector, self._world)
             self.counters.hide()
             return
         if bucket not in self._collectives:
             self._collectives[bucket] = collective_for(
-                self._transport, command.schedule, numel=len(vector), channel=COLLECTIVES
+                self._transport,
+                command.schedule,
+                numel=len(vector),
+                channel=COLLECTIVES,
+                wire=WIRE_DTYPES[command.wire_dtype] if command.wire_dtype else None,
             )
         header = Header.describing(vector, generation=self._generation, step=step)
         self._collectives[bucket].run(vector, header, self.counters)
@@ -143,20 +227,6 @@ class Interpreter:
                 counters=self.counters,
             )
         return self._clients[shard]
-
-
-@dataclass(frozen=True)
-class Summing:
-    """The handle of an all-reduce. It is carried out where it is waited for: until strategies
-    overlap it with computing, nothing lies between the two."""
-
-    interpreter: Interpreter
-    command: AllReduce
-    step: int
-
-    def finish(self) -> None:
-        """Carry it out."""
-        self.interpreter.all_reduce(self.command, self.step)
 
 
 def _take_up(exchange: Exchange, times: StepTimes) -> None:

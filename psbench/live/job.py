@@ -36,11 +36,13 @@ class Job:
     pick: Pick = field(default_factory=Pick)
     """what `auto` stands for"""
 
-    def strategy(self, numel: int) -> Strategy:
-        """Build the trial's strategy for flat vectors of `numel` elements."""
+    def strategy(self, numel: int, itemsize: int) -> Strategy:
+        """Build the trial's strategy for flat vectors of `numel` elements of `itemsize` bytes."""
         cell = self.trial.cell
         options = cell.strategy.model_dump(exclude={"kind"})
         options |= {key: value for key, value in vars(self.pick).items() if value is not None}
+        if options.get("bucket") is not None:
+            options["bucket"] //= itemsize
         options |= {"accumulate": cell.accumulate, "reduce": cell.reduce}
         if cell.servers:
             options["servers"] = cell.servers

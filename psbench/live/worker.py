@@ -29,7 +29,9 @@ class Worker:
             allocate=transport.allocate,
         )
         self.checkpoints: list[Checkpoint] = []
-        self._strategy = job.strategy(self.learner.gradients.numel())
+        self._strategy = job.strategy(
+            self.learner.gradients.numel(), self.learner.gradients.itemsize
+        )
         self._interpreter = Interpreter(
             self.learner,
             transport,
@@ -44,6 +46,12 @@ class Worker:
 
     def train(self) -> Report:
         """Run the trial to its end. Raises TransportError where a peer fails."""
+        try:
+            return self._train()
+        finally:
+            self._interpreter.close()
+
+    def _train(self) -> Report:
         self._interpreter.run(self._strategy.start(), 0)
         self._transport.barrier()
         opening = self._interpreter.counters.copy()
@@ -112,7 +120,7 @@ class Worker:
         moved = self._interpreter.counters.since(before)
         # where nothing is synchronised, the moment after computing stands for it
         moment = times.begin_s + times.compute_s
-        synchronised = times.enter_s is not None
+        enters, exits = times.enters, times.exits
         return StepRow(
             rank=self._transport.rank,
             step=step,
@@ -121,8 +129,10 @@ class Worker:
             loss=self.learner.loss(),
             begin_s=times.begin_s,
             compute_s=times.compute_s,
-            enter_s=times.enter_s if times.enter_s is not None else moment,
-            exit_s=times.exit_s if synchronised else moment,
+            enter_s=enters[0] if enters else moment,
+            exit_s=exits[-1] if exits else moment,
+            enters=tuple(enters) if len(enters) > 1 else (),
+            exits=tuple(exits) if len(exits) > 1 else (),
             update_s=times.update_s,
             server_update_s=times.server_update_s,
             queue_s=times.queue_s,

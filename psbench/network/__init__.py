@@ -1,6 +1,6 @@
 """What a cluster is like: hosts and computing times as a spec says, and links as they are."""
 
-from psbench.network.compute_time import ComputeTime, Slowness
+from psbench.network.compute_time import ComputeTime, Slowness, share_computed
 from psbench.network.fit import LinkFit, Observation, fit_link, one_way, reduction, train
 from psbench.network.hosts import logical_hosts
 from psbench.network.link import Link
@@ -18,5 +18,6 @@ __all__ = [
     "logical_hosts",
     "one_way",
     "reduction",
+    "share_computed",
     "train",
 ]

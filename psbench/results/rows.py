@@ -43,6 +43,10 @@ class StepRow(NamedTuple):
     bytes_received: int
     messages_sent: int
     messages_received: int
+    enters: tuple[float, ...] = ()
+    """Of each bucket, in order, where the vector is summed in several: `enter_s` is the first."""
+    exits: tuple[float, ...] = ()
+    """Likewise; `exit_s` is the last."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

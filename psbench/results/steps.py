@@ -18,6 +18,7 @@ _ARROW_TYPES: dict[Any, pa.DataType] = {
     int: pa.int64(),
     float: pa.float64(),
     bool: pa.bool_(),
+    tuple[float, ...]: pa.list_(pa.float64()),
 }
 _SCHEMA = pa.schema(
     [(name, _ARROW_TYPES[kind]) for name, kind in typing.get_type_hints(StepRow).items()]
@@ -147,12 +148,22 @@ def _read_stream(path: Path) -> TrialSteps | None:
             cell_id=metadata[b"cell_id"].decode(),
             repeat=int(metadata[b"repeat"]),
             attempt=int(metadata[b"attempt"]),
-            table=pa.Table.from_batches(_whole_batches(reader), reader.schema).select(
-                _SCHEMA.names
-            ),
+            table=_with_all_columns(pa.Table.from_batches(_whole_batches(reader), reader.schema)),
         )
     except KeyError as error:
         raise ResultsError(f"{path} holds no step rows: it lacks {error}") from error
+
+
+def _with_all_columns(table: pa.Table) -> pa.Table:
+    """Return a table with StepRow's columns; what an older psbench did not write is its default.
+
+    Raises KeyError for a column that lacks and has no default.
+    """
+    for name, default in StepRow._field_defaults.items():
+        if name not in table.column_names:
+            kind = _SCHEMA.field(name).type
+            table = table.append_column(name, pa.array([default] * table.num_rows, kind))
+    return table.select(_SCHEMA.names)
 
 
 def _whole_batches(reader: Any) -> list[pa.RecordBatch]:

@@ -14,6 +14,7 @@ from psbench.spec.strategy import (
     NEEDS_HOSTS,
     AllReduce,
     Bare,
+    Ddp,
     Native,
     ParameterServer,
     Strategy,
@@ -116,6 +117,13 @@ class Cell(Frozen):
                 raise conflict(f"bare is one process, not {info.data['workers']} workers")
             if isinstance(info.data.get("task"), PayloadTask):
                 raise conflict("bare trains a model, and a payload task has none")
+        return strategy
+
+    @field_validator("strategy")
+    @classmethod
+    def _ddp_learns(cls, strategy: Strategy, info: ValidationInfo) -> Any:
+        if isinstance(strategy, Ddp) and isinstance(info.data.get("task"), PayloadTask):
+            raise conflict("ddp trains a model, and a payload task has none")
         return strategy
 
     @field_validator("strategy")
@@ -230,8 +238,11 @@ class Cell(Frozen):
     @field_validator("transport")
     @classmethod
     def _carries_the_strategy(cls, transport: Transport, info: ValidationInfo) -> Transport:
-        if transport == "shared_memory" and isinstance(info.data.get("strategy"), Native):
-            raise conflict("shared_memory has no all-reduce of its own for native; write gloo")
+        strategy = info.data.get("strategy")
+        if transport == "shared_memory" and isinstance(strategy, Native | Ddp):
+            raise conflict(
+                f"shared_memory has no all-reduce of its own for {strategy.kind}; write gloo"
+            )
         return transport
 
     @property

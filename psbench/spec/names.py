@@ -8,7 +8,7 @@ from typing import Literal, get_args
 Model = Literal["digits_mlp", "digits_cnn", "logistic_regression", "mlp", "byte_lm"]
 Dtype = Literal["float32", "float64"]
 OptimizerKind = Literal["sgd", "adam"]
-StrategyKind = Literal["all_reduce", "parameter_server", "native", "none", "bare"]
+StrategyKind = Literal["all_reduce", "parameter_server", "native", "ddp", "none", "bare"]
 Algorithm = Literal[
     "ring",
     "tree",
@@ -26,6 +26,7 @@ Consistency = Literal["synchronous", "asynchronous"]
 Engine = Literal["live"]
 Transport = Literal["auto", "gloo", "shared_memory"]
 Reduce = Literal["mean", "sum"]
+WireDtype = Literal["bf16", "fp16"]
 LrScaling = Literal["none", "linear", "sqrt"]
 Placement = Literal["pack", "spread"]
 

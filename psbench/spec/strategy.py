@@ -2,11 +2,20 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    ValidationInfo,
+    field_validator,
+)
 
 from psbench.spec.messages import conflict, show, unknown, wrong
-from psbench.spec.names import ALGORITHMS, AnyAlgorithm, Consistency
+from psbench.spec.names import ALGORITHMS, AnyAlgorithm, Consistency, WireDtype
+from psbench.spec.quantities import Size
 from psbench.spec.structure import Frozen
+from psbench.units import format_bytes
 
 NEEDS_HOSTS = ("hierarchical_leaders", "hierarchical_rails")
 """Algorithms that ask which ranks share a host."""
@@ -14,12 +23,15 @@ NEEDS_HOSTS = ("hierarchical_leaders", "hierarchical_rails")
 PIPELINED = ("tree", "double_tree")
 """Algorithms whose cost depends on the number of chunks."""
 
+_SMALLEST_BUCKET = 1024  # bytes; a large model in buckets of a few would take hours a step
+
 SHORTHANDS: dict[str, dict[str, str]] = {
     **{name: {"kind": "all_reduce", "algorithm": name} for name in ALGORITHMS},
     "auto": {"kind": "all_reduce", "algorithm": "auto"},
     "ps-sync": {"kind": "parameter_server", "consistency": "synchronous"},
     "ps-async": {"kind": "parameter_server", "consistency": "asynchronous"},
     "native": {"kind": "native"},
+    "ddp": {"kind": "ddp"},
     "none": {"kind": "none"},
     "bare": {"kind": "bare"},
 }
@@ -39,6 +51,24 @@ def _number_or_auto(value: Any) -> Any:
 Chunks = Annotated[int | Literal["auto"] | None, BeforeValidator(_number_or_auto)]
 
 
+def _not_tiny(nbytes: int) -> int:
+    if nbytes < _SMALLEST_BUCKET:
+        raise wrong(f"must be at least {_SMALLEST_BUCKET} B, got {nbytes} B")
+    return nbytes
+
+
+Bucket = Annotated[Size, AfterValidator(_not_tiny)]
+
+
+def _needs_buckets(overlap: bool, info: ValidationInfo) -> bool:
+    if overlap and info.data.get("bucket", 1) is None:
+        raise conflict("there is nothing to overlap with one bucket; set bucket, such as 1 MiB")
+    return overlap
+
+
+Overlap = Annotated[bool, AfterValidator(_needs_buckets)]
+
+
 class AllReduce(Frozen):
     """All ranks sum their gradients by one of our schedules."""
 
@@ -50,6 +80,13 @@ class AllReduce(Frozen):
     double_tree: those that make its pipeline cheapest on the link measured when the run starts"""
     roots: Annotated[int, Field(ge=1, le=65_536)] | None = None
     """ranks that sum a part each, of a star; null: one"""
+    bucket: Bucket | None = None
+    """the longest part of the vector that is summed at once, such as 25 MiB; null: all of it"""
+    overlap: Overlap = False
+    """sum a bucket as soon as its gradients are known, while those of others are computed"""
+    wire_dtype: WireDtype | None = None
+    """what gradients, and the loss with them, are rounded to when they are sent; sums are formed in
+    the task's dtype; null: sent as they are"""
 
     @field_validator("chunks")
     @classmethod
@@ -82,6 +119,19 @@ class Native(Frozen):
     """The transport's own all-reduce, to measure ours against."""
 
     kind: Literal["native"]
+    bucket: Bucket | None = None
+    """the longest part of the vector that is summed at once, such as 25 MiB; null: all of it"""
+    overlap: Overlap = False
+    """sum a bucket as soon as its gradients are known, while those of others are computed"""
+
+
+class Ddp(Frozen):
+    """PyTorch's DistributedDataParallel, to measure ours against: it sums buckets by the backend's
+    own all-reduce while it computes."""
+
+    kind: Literal["ddp"]
+    bucket: Bucket | None = None
+    """its bucket_cap_mb, as a size; null: its own default"""
 
 
 class NoSync(Frozen):
@@ -110,7 +160,7 @@ def _named(value: Any) -> Any:
     return value
 
 
-AnyStrategy = AllReduce | ParameterServer | Native | NoSync | Bare
+AnyStrategy = AllReduce | ParameterServer | Native | Ddp | NoSync | Bare
 Strategy = Annotated[
     AnyStrategy,
     Discriminator("kind"),
@@ -122,13 +172,19 @@ def sums_over_ranks(strategy: AnyStrategy) -> bool:
     """Say whether an update rests on the gradients of all ranks together."""
     if isinstance(strategy, ParameterServer):
         return strategy.consistency == "synchronous"
-    return isinstance(strategy, AllReduce | Native)
+    return isinstance(strategy, AllReduce | Native | Ddp)
 
 
 def strategy_label(strategy: AnyStrategy) -> str:
-    """Return the strategy's short name, with what differs from it: "ring(chunks=8)"."""
+    """Return the strategy's short name, with what differs from it: "ring(chunks=8, overlap)"."""
     fields = strategy.model_dump(by_alias=True, exclude_defaults=True)
     fits = [(name, part) for name, part in SHORTHANDS.items() if part.items() <= fields.items()]
     name, named = max(fits, key=lambda fit: len(fit[1]), default=(strategy.kind, {"kind": ""}))
-    rest = ", ".join(f"{key}={value}" for key, value in fields.items() if key not in named)
+    rest = ", ".join(_option(key, value) for key, value in fields.items() if key not in named)
     return f"{name}({rest})" if rest else name
+
+
+def _option(name: str, value: Any) -> str:
+    if value is True:
+        return name
+    return f"{name}={format_bytes(value) if name == 'bucket' else value}"

@@ -12,14 +12,13 @@ from pydantic import (
     Tag,
     ValidationInfo,
     WithJsonSchema,
-    field_serializer,
     field_validator,
 )
 
 from psbench.spec.messages import MISSING, conflict, show, unknown, wrong
 from psbench.spec.names import MODELS, Dtype
+from psbench.spec.quantities import Size
 from psbench.spec.structure import Frozen
-from psbench.units import parse_bytes
 
 ITEM_SIZES: dict[Dtype, int] = {"float32": 4, "float64": 8}
 """Bytes of one element."""
@@ -71,20 +70,8 @@ def _pair(value: Any) -> Any:
     return tuple(value)
 
 
-def _nbytes(value: Any) -> int:
-    if not isinstance(value, str):
-        raise wrong(f"expected a size with its unit, such as '4 MiB', got {show(value)}")
-    return parse_bytes(value)
-
-
 Positive = Annotated[float, Field(gt=0)]
 Decay = Annotated[float, Field(ge=0, lt=1)]
-Size = Annotated[
-    int,
-    Field(lt=2**63),
-    BeforeValidator(_nbytes),
-    WithJsonSchema({"type": "string", "examples": ["4 MiB", "25 MB", "0 B"]}),
-]
 ModelName = Annotated[
     str,
     AfterValidator(_model_name),
@@ -186,10 +173,6 @@ class PayloadTask(Frozen):
                 f" write a multiple of {ITEM_SIZES[dtype]} B"
             )
         return nbytes
-
-    @field_serializer("payload", when_used="json")
-    def _base_unit(self, nbytes: int) -> str:
-        return f"{nbytes} B"
 
 
 def _model_or_payload(value: Any) -> Any:

@@ -2,8 +2,19 @@
 
 from collections.abc import Callable
 
-from psbench.strategies.all_reduce import all_reduce, native
-from psbench.strategies.commands import AllReduce, Apply, Command, Compute, Pull, Push, Span, Wait
+from psbench.strategies.all_reduce import all_reduce, ddp, native
+from psbench.strategies.commands import (
+    AllReduce,
+    Apply,
+    Command,
+    Compute,
+    ComputeByDdp,
+    Pull,
+    Push,
+    Ready,
+    Span,
+    Wait,
+)
 from psbench.strategies.none import none
 from psbench.strategies.parameter_server import parameter_server, shard_spans
 from psbench.strategies.strategy import Step, Strategy
@@ -12,6 +23,7 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "all_reduce": all_reduce,
     "parameter_server": parameter_server,
     "native": native,
+    "ddp": ddp,
     "none": none,
     "bare": none,  # the same step; a live engine carries it out in a plain loop
 }
@@ -24,8 +36,10 @@ __all__ = [
     "Apply",
     "Command",
     "Compute",
+    "ComputeByDdp",
     "Pull",
     "Push",
+    "Ready",
     "Span",
     "Step",
     "Strategy",

@@ -1,7 +1,19 @@
 """Peer to peer: sum the gradients over all ranks, then every rank steps its own optimiser."""
 
+from collections.abc import Sequence
+
 from psbench.schedules import OPTIONS, schedule_for
-from psbench.strategies.commands import AllReduce, Apply, Reduce, Span, Wait
+from psbench.strategies.commands import (
+    AllReduce,
+    Apply,
+    ComputeByDdp,
+    Ready,
+    Reduce,
+    Span,
+    Wait,
+    WireDtype,
+    even_spans,
+)
 from psbench.strategies.strategy import Step, Strategy, compute
 
 
@@ -13,6 +25,9 @@ def all_reduce(
     chunks: int | None = None,
     roots: int | None = None,
     ranks_per_host: int | None = None,
+    bucket: int | None = None,
+    overlap: bool = False,
+    wire_dtype: WireDtype | None = None,
     accumulate: int = 1,
     reduce: Reduce = "mean",
 ) -> Strategy:
@@ -22,22 +37,61 @@ def all_reduce(
     """
     hosts = ranks_per_host if "ranks_per_host" in OPTIONS.get(algorithm, ()) else None
     schedule = schedule_for(algorithm, world, chunks, roots=roots, ranks_per_host=hosts)
-    command = AllReduce(bucket=_whole(numel), schedule=schedule)
-    return Strategy(step=lambda: _step(command, accumulate, reduce))
+    sums = [
+        AllReduce(bucket=span, schedule=schedule, wire_dtype=wire_dtype)
+        for span in buckets(numel, bucket)
+    ]
+    return Strategy(step=lambda: _step(sums, overlap, accumulate, reduce))
 
 
-def native(*, world: int, numel: int, accumulate: int = 1, reduce: Reduce = "mean") -> Strategy:
+def native(
+    *,
+    world: int,
+    numel: int,
+    bucket: int | None = None,
+    overlap: bool = False,
+    accumulate: int = 1,
+    reduce: Reduce = "mean",
+) -> Strategy:
     """Sum by the backend's own all-reduce: the outside reference."""
-    command = AllReduce(bucket=_whole(numel), schedule=None)
-    return Strategy(step=lambda: _step(command, accumulate, reduce))
+    sums = [AllReduce(bucket=span, schedule=None) for span in buckets(numel, bucket)]
+    return Strategy(step=lambda: _step(sums, overlap, accumulate, reduce))
 
 
-def _whole(numel: int) -> Span:
-    return Span(index=0, start=0, stop=numel)
+def ddp(
+    *,
+    world: int,
+    numel: int,
+    bucket: int | None = None,
+    accumulate: int = 1,
+    reduce: Reduce = "mean",
+) -> Strategy:
+    """Leave computing and summing to PyTorch's DistributedDataParallel: the other reference."""
+    return Strategy(step=lambda: _ddp_step(bucket, accumulate, reduce))
 
 
-def _step(command: AllReduce, accumulate: int, reduce: Reduce) -> Step:
-    yield from compute(accumulate, reduce)
-    handle = yield command
-    yield Wait(handle=handle)
+def buckets(numel: int, most: int | None) -> tuple[Span, ...]:
+    """Return as few even parts of a flat vector as have at most `most` elements each (None: any
+    number), the last one first: a backward pass begins with the last layers."""
+    number = 1 if most is None else -(-numel // most)
+    return even_spans(numel, max(1, number))[::-1]
+
+
+def _step(sums: Sequence[AllReduce], overlap: bool, accumulate: int, reduce: Reduce) -> Step:
+    computing = yield from compute(accumulate, reduce, overlap=overlap)
+    handles = []
+    for command in sums:
+        if overlap:
+            yield Ready(handle=computing, bucket=command.bucket)
+        handles.append((yield command))
+    if overlap:
+        yield Wait(handle=computing)
+    for handle in handles:
+        yield Wait(handle=handle)
+    yield Apply()
+
+
+def _ddp_step(bucket: int | None, accumulate: int, reduce: Reduce) -> Step:
+    for part in range(accumulate):
+        yield ComputeByDdp(reduce=reduce, part=part, parts=accumulate, bucket=bucket)
     yield Apply()

@@ -1,11 +1,13 @@
 """The commands a step is made of. A strategy yields them; an engine carries them out.
 
-Communication starts when its command is yielded and gives a handle; `Wait(handle)` ends it.
+What starts when its command is yielded gives a handle; `Wait(handle)` ends it.
 """
 
+import itertools
 from dataclasses import dataclass
 from typing import Literal
 
+from psbench.parts import even_parts
 from psbench.schedules import Schedule
 
 
@@ -18,7 +20,16 @@ class Span:
     stop: int
 
 
+def even_spans(numel: int, number: int) -> tuple[Span, ...]:
+    """Return `number` even parts of a flat vector of `numel` elements."""
+    bounds = even_parts(numel, number).tolist()
+    return tuple(
+        Span(index=i, start=a, stop=b) for i, (a, b) in enumerate(itertools.pairwise(bounds))
+    )
+
+
 Reduce = Literal["mean", "sum"]
+WireDtype = Literal["bf16", "fp16"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,19 +41,46 @@ class Compute:
     times the slice's share of the global batch, so that the sum is the mean over the batch. "sum":
     it is the slice's mean gradient; so is it with None, where nothing is summed. The loss that
     travels with it sums to its mean over the batch in both, and is the slice's own with None.
+
+    With `overlap` it only starts, and gives a handle: what follows is carried out meanwhile.
     """
 
     reduce: Reduce | None
     part: int = 0
     parts: int = 1
+    overlap: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComputeByDdp:
+    """Compute, as above, with PyTorch's DistributedDataParallel, which sums the gradients over all
+    ranks while it computes the last part. `bucket` is the most elements of one of its buckets."""
+
+    reduce: Reduce
+    part: int
+    parts: int
+    bucket: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """Wait until the gradients of a bucket are computed; `handle` is of the computing."""
+
+    handle: object
+    bucket: Span
 
 
 @dataclass(frozen=True, kw_only=True)
 class AllReduce:
-    """Sum a bucket of the gradients over all ranks, by `schedule` or by the backend's own way."""
+    """Sum a bucket of the gradients over all ranks, by `schedule` or by the backend's own way.
+
+    With a `wire_dtype` gradients are rounded to that when they are sent, and all ranks' sums to it
+    in the end, so that all hold the same; each sum is formed in the gradients' own dtype.
+    """
 
     bucket: Span
     schedule: Schedule | None
+    wire_dtype: WireDtype | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,4 +110,4 @@ class Apply:
     """Step this rank's own optimiser with the flat gradient vector."""
 
 
-Command = Compute | AllReduce | Push | Pull | Wait | Apply
+Command = Compute | ComputeByDdp | Ready | AllReduce | Push | Pull | Wait | Apply

@@ -1,10 +1,7 @@
 """Through servers: push the gradients, and go on with the parameters that come back."""
 
-import itertools
-
 from psbench.parameter_server import RULES
-from psbench.parts import even_parts
-from psbench.strategies.commands import Pull, Push, Reduce, Span, Wait
+from psbench.strategies.commands import Pull, Push, Reduce, Span, Wait, even_spans
 from psbench.strategies.strategy import Step, Strategy, compute
 
 
@@ -29,10 +26,7 @@ def parameter_server(
 
 def shard_spans(numel: int, servers: int) -> tuple[Span, ...]:
     """Return each server's even part of the flat vector."""
-    bounds = even_parts(numel, servers).tolist()
-    return tuple(
-        Span(index=i, start=a, stop=b) for i, (a, b) in enumerate(itertools.pairwise(bounds))
-    )
+    return even_spans(numel, servers)
 
 
 def _start(shards: tuple[Span, ...]) -> Step:

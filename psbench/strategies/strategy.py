@@ -6,17 +6,25 @@ from dataclasses import dataclass
 from psbench.strategies.commands import Command, Compute, Reduce
 
 Step = Generator[Command, object, None]
-"""Yields commands; is sent a handle after each that starts a communication, else None."""
+"""Yields commands; is sent a handle after each that starts something, else None."""
 
 
 def _nothing() -> Step:
     yield from ()
 
 
-def compute(parts: int, reduce: Reduce | None) -> Step:
-    """Compute this rank's gradient in `parts` micro-batches, one after the other."""
+def compute(
+    parts: int, reduce: Reduce | None, *, overlap: bool = False
+) -> Generator[Command, object, object]:
+    """Compute this rank's gradient in `parts` micro-batches, one after the other.
+
+    With `overlap` the last one only starts; returns its handle.
+    """
+    handle: object = None
     for part in range(parts):
-        yield Compute(reduce=reduce, part=part, parts=parts)
+        last = part == parts - 1
+        handle = yield Compute(reduce=reduce, part=part, parts=parts, overlap=overlap and last)
+    return handle
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,8 @@
 
 from psbench.training.check import check_task, check_tasks
 from psbench.training.divergence import Divergence
-from psbench.training.learner import Learner, build_learner, vector_nbytes
+from psbench.training.learner import Learner, Wrap, build_learner, vector_nbytes
+from psbench.training.progress import Progress
 from psbench.training.reference import ReferenceStep, bare_loop, reference
 from psbench.training.store import TorchStore
 from psbench.training.tasks import (
@@ -21,9 +22,11 @@ __all__ = [
     "Data",
     "Divergence",
     "Learner",
+    "Progress",
     "ReferenceStep",
     "Task",
     "TorchStore",
+    "Wrap",
     "bare_loop",
     "build_learner",
     "build_task",

@@ -1,14 +1,18 @@
 """What one rank learns with: a model over flat vectors, its slice of each batch, an optimiser."""
 
-from typing import Protocol
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from psbench.parts import even_parts
 from psbench.spec import Cell, ModelTask, PayloadTask, Reduce
 from psbench.training.batches import GlobalBatches, rank_slice
 from psbench.training.flat import flatten
+from psbench.training.loss import Loss
+from psbench.training.progress import BackwardProgress, Progress
 from psbench.training.store import TorchStore
 from psbench.training.tasks import (
     DTYPES,
@@ -26,6 +30,13 @@ class Allocate(Protocol):
     def __call__(self, numel: int, /, *, dtype: torch.dtype) -> Tensor: ...
 
 
+Wrap = Callable[[nn.Module], Any]
+"""Makes of a module one that also sums its gradients over all ranks, by a backward pass, to their
+mean: PyTorch's DistributedDataParallel."""
+
+_LAYERS = 100
+
+
 class Learner(Protocol):
     """A rank's side of a task. `parameters` and `gradients` are flat, of one length and dtype; the
     last `carried` elements hold the loss."""
@@ -36,9 +47,21 @@ class Learner(Protocol):
     digest: str
     """of the samples, equal on all ranks of a sound trial; "" where there are none"""
 
-    def compute(self, step: int, *, reduce: Reduce | None, part: int = 0, parts: int = 1) -> int:
+    def compute(
+        self,
+        step: int,
+        *,
+        reduce: Reduce | None,
+        part: int = 0,
+        parts: int = 1,
+        progress: Progress | None = None,
+    ) -> int:
         """Add the gradient of a part of this rank's slice of the step's batch to `gradients`, as
-        the command `strategies.Compute` says; return the part's sample count."""
+        the command `strategies.Compute` says; return the part's sample count. `progress` is told
+        which gradients are known already."""
+
+    def distribute(self, wrap: Wrap, world: int) -> None:
+        """From now on, have the last part of a `compute` also sum the gradients over all ranks."""
 
     def apply(self) -> None:
         """Make one optimiser step on `parameters` with `gradients`; the loss is carried over."""
@@ -106,20 +129,53 @@ class ModelLearner:
         self._batches = GlobalBatches(len(train), batch, seed=seed, repeat=repeat)
         self._slice = rank_slice(batch, cell.workers, rank)
         self._share = (self._slice.stop - self._slice.start) / batch
+        self._backward: BackwardProgress | None = None
+        self._distributed: Any = None
+        self._world = 1
 
-    def compute(self, step: int, *, reduce: Reduce | None, part: int = 0, parts: int = 1) -> int:
+    def compute(
+        self,
+        step: int,
+        *,
+        reduce: Reduce | None,
+        part: int = 0,
+        parts: int = 1,
+        progress: Progress | None = None,
+    ) -> int:
         own = self._batches.indices(step)[self._slice]
         bounds = even_parts(len(own), parts)
         chosen = torch.from_numpy(own[bounds[part] : bounds[part + 1]])
         if part == 0:
             self.gradients.zero_()
-        loss = self._task.loss(self._model, self._train.inputs[chosen], self._train.targets[chosen])
+        inputs, targets = self._train.inputs[chosen], self._train.targets[chosen]
         of_slice = len(chosen) / len(own)
         of_batch = of_slice * self._share
-        # as the gradient of the loss a weight gives the same bits as a factor, for less work
-        loss.backward(loss.new_tensor(of_batch if reduce == "mean" else of_slice))  # type: ignore[no-untyped-call]
-        self.gradients[-1].add_(loss.detach(), alpha=of_batch if reduce else of_slice)
+        weight = of_batch if reduce == "mean" else of_slice
+        if progress is not None:
+            self._follow(progress)
+        if self._distributed is None:
+            loss = self._task.loss(self._model, inputs, targets)
+            self.gradients[-1].add_(loss.detach(), alpha=of_batch if reduce else of_slice)
+            # as the gradient of the loss a weight gives the same bits as a factor, for less work
+            loss.backward(loss.new_tensor(weight))  # type: ignore[no-untyped-call]
+        else:
+            last = part == parts - 1
+            with nullcontext() if last else self._distributed.no_sync():
+                loss = self._distributed(inputs, targets, of_batch / weight)
+                loss.backward(loss.new_tensor(weight * self._world))
+        if self._backward is not None:
+            self._backward.end()
         return len(chosen)
+
+    def distribute(self, wrap: Wrap, world: int) -> None:
+        carried, gradient = self.parameters[-1:], self.gradients[-1:]
+        self._distributed = wrap(Loss(self._task, self._model, carried, gradient))
+        self._world = world
+
+    def _follow(self, progress: Progress) -> None:
+        if self._backward is None:
+            self._backward = BackwardProgress(self._model)
+        self._backward.follow(progress)
 
     def apply(self) -> None:
         self._store.apply([self.gradients])
@@ -152,9 +208,23 @@ class PayloadLearner:
         self.parameters = torch.zeros(numel, dtype=dtype)
         self.gradients = allocate(numel, dtype=dtype)
 
-    def compute(self, step: int, *, reduce: Reduce | None, part: int = 0, parts: int = 1) -> int:
+    def compute(
+        self,
+        step: int,
+        *,
+        reduce: Reduce | None,
+        part: int = 0,
+        parts: int = 1,
+        progress: Progress | None = None,
+    ) -> int:
         self.gradients.fill_(1.0)
+        if progress is not None:
+            for start in even_parts(self.gradients.numel(), _LAYERS)[-2::-1].tolist():
+                progress(start)
         return 0
+
+    def distribute(self, wrap: Wrap, world: int) -> None:
+        raise AssertionError("a payload has no module to wrap")
 
     def apply(self) -> None:
         return None

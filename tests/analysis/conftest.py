@@ -17,6 +17,7 @@ STRATEGIES = {
     "ring": {"kind": "all_reduce", "algorithm": "ring"},
     "tree": {"kind": "all_reduce", "algorithm": "tree"},
     "native": {"kind": "native"},
+    "ddp": {"kind": "ddp"},
     "ps-sync": {"kind": "parameter_server", "consistency": "synchronous"},
     "ps-async": {"kind": "parameter_server", "consistency": "asynchronous"},
     "none": {"kind": "none"},

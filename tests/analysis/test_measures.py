@@ -38,6 +38,7 @@ def test_each_strategy_synchronises_as_it_says(strategies):
         "ring": "synchronous",
         "tree": "synchronous",
         "native": "synchronous",
+        "ddp": "unseen",
         "ps-sync": "synchronous",
         "ps-async": "asynchronous",
         "none": "none",
@@ -75,6 +76,49 @@ def test_without_synchronisation_nothing_waits_or_communicates(step_row):
     derived = _derived(rows, kind="none")
     assert derived["wait_s"].tolist() == [0.0, 0.0]
     assert derived["comm_s"].tolist() == [0.0, 0.0]
+
+
+def test_buckets_that_computing_hides(step_row):
+    # Both compute from 100 to 110. Rank 0 enters its three buckets at 103, 106, 112, rank 1 at 104,
+    # 106, 111; they leave at 105, 112, 114.
+    rows = [
+        step_row(0, compute_s=10.0, enters=(103.0, 106.0, 112.0), exits=(105.0, 112.0, 114.0)),
+        step_row(1, compute_s=10.0, enters=(104.0, 106.0, 111.0), exits=(105.0, 112.0, 114.0)),
+    ]
+    derived = _derived(rows)
+    assert derived["sync_s"].tolist() == [2 + 6 + 2, 1 + 8]  # rank 1 has two in flight at 111
+    assert derived["wait_s"].tolist() == [1.0, 1.0]
+    assert derived["comm_s"].tolist() == [1 + 6 + 2, 1 + 6 + 2]
+    assert derived["exposed_sync_s"].tolist() == [4.0, 4.0]
+    assert derived["exposed_comm_s"].tolist() == [4.0, 4.0]
+    several = _derived(rows, one_clock=False)
+    assert several["sync_s"].tolist() == [10.0, 9.0]
+    assert several["exposed_sync_s"].tolist() == [4.0, 4.0]
+    for name in ("wait_s", "comm_s", "exposed_comm_s"):
+        assert several[name].isna().all()
+
+
+def test_without_overlap_all_is_exposed(step_row):
+    whole = _derived([step_row(0), step_row(1, enter_s=106.0)])
+    cut = _derived(
+        [
+            step_row(0, enters=(104.0, 107.0), exits=(107.0, 108.0)),
+            step_row(1, enter_s=106.0, enters=(106.0, 107.0), exits=(107.0, 108.0)),
+        ]
+    )
+    for derived in (whole, cut):
+        assert derived["sync_s"].tolist() == [4.0, 2.0]
+        assert derived["wait_s"].tolist() == [2.0, 0.0]
+        assert derived["comm_s"].tolist() == [2.0, 2.0]
+        assert derived["exposed_sync_s"].tolist() == [4.0, 2.0]
+        assert derived["exposed_comm_s"].tolist() == [2.0, 2.0]
+
+
+def test_what_goes_on_inside_computing_is_unseen(step_row):
+    derived = _derived([step_row(0), step_row(1)], kind="unseen")
+    assert derived["step_s"].tolist() == [10.0, 10.0]
+    for name in ("sync_s", "wait_s", "comm_s", "exposed_sync_s", "exposed_comm_s"):
+        assert derived[name].isna().all()
 
 
 def test_one_worker_never_waits_on_any_clock(step_row):

@@ -140,7 +140,7 @@ def test_what_is_staged_has_slots_of_its_own_in_the_rounds_order():
 def test_what_landed_in_place_is_not_settled():
     own = OwnRound(sends=(), receives=(copied(1, 0, 1), added(2, 1, 3, 0), copied(1, 3, 4, 2)))
     flat, scratch = torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([10.0, 20.0, 30.0])
-    settle(own, flat, scratch)
+    settle(own, flat, scratch, flat)
     assert flat.tolist() == [1.0, 12.0, 23.0, 30.0]
 
 
@@ -158,7 +158,7 @@ class Rank:
     def go_on(self):
         """While nothing is under way, settle the round and enter the next."""
         while not self.sends and not self.receives:
-            settle(self.own, self.flat, self.scratch)
+            settle(self.own, self.flat, self.scratch, self.flat)
             if not self.rounds:
                 self.own = OwnRound(sends=(), receives=())
                 return

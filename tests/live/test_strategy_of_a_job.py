@@ -12,7 +12,8 @@ def schedule_of(strategy, pick=None, **fields):
     cell = Cell(task={"payload": "1 KiB"}, steps=1, workers=6, strategy=strategy, **fields)
     trial = Trial(cell=cell, repeat=0, seed=0)
     job = Job(trial=trial, generation=0, folder=".", pick=pick or Pick())
-    _, command = (command for command, _ in zip(job.strategy(256).step(), range(2), strict=False))
+    step = job.strategy(256, 4).step()
+    _, command = next(step), next(step)
     assert isinstance(command, AllReduce)
     verify(command.schedule)
     return command.schedule

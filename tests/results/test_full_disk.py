@@ -33,7 +33,7 @@ def fill(run):
             if what == "journal":
                 run.append(evaluation(1, step))
             else:
-                row = StepRow(*[1] * len(StepRow._fields))
+                row = StepRow(*[1] * (len(StepRow._fields) - len(StepRow._field_defaults)))
                 stream.write([row._replace(step=step, warmup=False)])
             step += 1
             written.append(step - 1)

@@ -61,9 +61,35 @@ def test_rows_come_back_with_their_types_and_identity(tmp_path):
     assert all(math.isnan(value) for value in columns.pop("queue_s"))
     index = StepRow._fields.index("queue_s")
     expected = [row[:index] + row[index + 1 :] for row in rows]
+    for name in ("enters", "exits"):
+        columns[name] = [tuple(times) for times in columns[name]]
     assert list(zip(*columns.values(), strict=True)) == expected
     assert isinstance(columns["warmup"][0], bool)
     assert isinstance(columns["bytes_sent"][0], int)
+
+
+def test_the_times_of_buckets_come_back(tmp_path):
+    run = _run(tmp_path)
+    cut = _row(1, 0)._replace(enters=(0.25, 0.375), exits=(0.375, 0.5))
+    with StepStream(run / "steps", CELL, 0, 1) as stream:
+        stream.write([_row(0, 0), cut])
+    table = _read_one(run).table
+    assert table["enters"].to_pylist() == [[], [0.25, 0.375]]
+    assert table["exits"].to_pylist() == [[], [0.375, 0.5]]
+
+
+def test_steps_of_an_older_psbench_lack_what_it_did_not_know(tmp_path):
+    run = _run(tmp_path)
+    with StepStream(run / "steps", CELL, 0, 1) as stream:
+        stream.write([_row(0, 0), _row(1, 0)])
+    with pa.ipc.open_stream(stream.path.read_bytes()) as reader:
+        old = reader.read_all().drop_columns(["enters", "exits"])
+    with pa.ipc.new_stream(str(stream.path), old.schema) as writer:
+        writer.write_table(old)
+    table = _read_one(run).table
+    assert table.column_names == list(StepRow._fields)
+    assert table["enters"].to_pylist() == table["exits"].to_pylist() == [[], []]
+    assert table["rank"].to_pylist() == [0, 1]
 
 
 def test_rows_can_be_read_while_the_stream_is_open(tmp_path):

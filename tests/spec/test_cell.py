@@ -18,6 +18,7 @@ from psbench.spec import (
     AllReduce,
     Bare,
     Cell,
+    Ddp,
     ModelTask,
     Native,
     NoSync,
@@ -93,6 +94,18 @@ def test_a_payload_has_no_batch():
         ({"kind": "all_reduce", "algorithm": "ring", "chunks": None}, "ring", 0),
         ("double_tree", "double_tree", 0),
         ({"kind": "all_reduce", "algorithm": "star", "roots": 1}, "star(roots=1)", 0),
+        ("ddp", "ddp", 0),
+        ({"kind": "ddp", "bucket": "1 MiB"}, "ddp(bucket=1.00 MiB)", 0),
+        (
+            {"kind": "all_reduce", "algorithm": "tree", "bucket": "25 MiB", "overlap": True},
+            "tree(bucket=25.0 MiB, overlap)",
+            0,
+        ),
+        (
+            {"kind": "all_reduce", "algorithm": "ring", "wire_dtype": "bf16"},
+            "ring(wire_dtype=bf16)",
+            0,
+        ),
     ],
 )
 def test_labels_and_servers(strategy, label, servers):
@@ -109,7 +122,7 @@ def _kinds(*models) -> tuple[str, ...]:
 
 def test_each_name_is_known_where_it_is_used():
     assert _kinds(Sgd, Adam) == OPTIMIZERS
-    assert _kinds(AllReduce, ParameterServer, Native, NoSync, Bare) == STRATEGIES
+    assert _kinds(AllReduce, ParameterServer, Native, Ddp, NoSync, Bare) == STRATEGIES
     assert get_args(AllReduce.model_fields["algorithm"].annotation) == (*ALGORITHMS, "auto")
     assert get_args(ParameterServer.model_fields["consistency"].annotation) == CONSISTENCIES
     names, _ = ModelTask.model_json_schema()["properties"]["model"]["anyOf"]

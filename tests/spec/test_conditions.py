@@ -165,6 +165,14 @@ PAYLOAD = {"task": {"payload": "4 B"}, "batch": ABSENT}
             "eval_every: bare is a plain PyTorch loop and knows no such thing; leave it out",
         ),
         (
+            {"strategy": "ddp", **PAYLOAD},
+            "strategy: ddp trains a model, and a payload task has none",
+        ),
+        (
+            {"strategy": "ddp", "transport": "shared_memory"},
+            "transport: shared_memory has no all-reduce of its own for ddp; write gloo",
+        ),
+        (
             {"strategy": {"kind": "all_reduce", "algorithm": "star", "roots": 5}},
             "strategy: roots are ranks; 4 workers cannot be 5 roots",
         ),

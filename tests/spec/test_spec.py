@@ -91,23 +91,23 @@ ABSENT = object()
             {"strategy": "rign"},
             "strategy: unknown strategy 'rign'; did you mean 'ring'?"
             " (known: ring, tree, double_tree, recursive_doubling, halving_doubling, direct, star,"
-            " hierarchical_leaders, hierarchical_rails, auto, ps-sync, ps-async, native, none,"
-            " bare)",
+            " hierarchical_leaders, hierarchical_rails, auto, ps-sync, ps-async, native, ddp,"
+            " none, bare)",
         ),
         (
             {"strategy": None},
             "strategy: expected a name (ring, tree, double_tree, recursive_doubling,"
             " halving_doubling, direct, star, hierarchical_leaders, hierarchical_rails, auto,"
-            " ps-sync, ps-async, native, none, bare) or a map, got null",
+            " ps-sync, ps-async, native, ddp, none, bare) or a map, got null",
         ),
         (
             {"strategy": {"kind": "allreduce"}},
             "strategy.kind: unknown strategy kind 'allreduce'; did you mean 'all_reduce'?"
-            " (known: all_reduce, parameter_server, native, none, bare)",
+            " (known: all_reduce, parameter_server, native, ddp, none, bare)",
         ),
         (
             {"strategy": {"algorithm": "ring"}},
-            "strategy.kind: missing; one of all_reduce, parameter_server, native, none, bare",
+            "strategy.kind: missing; one of all_reduce, parameter_server, native, ddp, none, bare",
         ),
         (
             {"strategy": {"kind": "all_reduce", "algorithm": "ring", "chunks": 0}},
@@ -132,6 +132,27 @@ ABSENT = object()
         (
             {"strategy": {"kind": "all_reduce", "algorithm": "ring", "roots": 2}},
             "strategy.roots: ring has no roots, only star has; leave it out",
+        ),
+        (
+            {"strategy": {"kind": "all_reduce", "algorithm": "ring", "overlap": True}},
+            "strategy.overlap: there is nothing to overlap with one bucket; set bucket, such as"
+            " 1 MiB",
+        ),
+        (
+            {"strategy": {"kind": "native", "bucket": 25}},
+            "strategy.bucket: expected a size with its unit, such as '4 MiB', got 25",
+        ),
+        (
+            {"strategy": {"kind": "ddp", "bucket": "1000 B"}},
+            "strategy.bucket: must be at least 1024 B, got 1000 B",
+        ),
+        (
+            {"strategy": {"kind": "all_reduce", "algorithm": "ring", "wire_dtype": "int8"}},
+            "strategy.wire_dtype: unknown wire_dtype 'int8' (known: bf16, fp16)",
+        ),
+        (
+            {"strategy": {"kind": "native", "wire_dtype": "bf16"}},
+            "strategy: unknown field 'wire_dtype' (known: kind, bucket, overlap)",
         ),
         ({"task": 3}, "task: expected a map with a model or a payload, got 3"),
         ({"task": {}}, "task: write either model (with its optimizer) or payload"),

@@ -1,5 +1,7 @@
 """The commands of each strategy's steps, written out."""
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,8 +14,10 @@ from psbench.strategies import (
     AllReduce,
     Apply,
     Compute,
+    ComputeByDdp,
     Pull,
     Push,
+    Ready,
     Span,
     Wait,
     shard_spans,
@@ -29,7 +33,8 @@ def drive(step):
         except StopIteration:
             return commands, handles
         handle = None
-        if isinstance(commands[-1], AllReduce | Push | Pull):
+        starts_computing = isinstance(commands[-1], Compute) and commands[-1].overlap
+        if starts_computing or isinstance(commands[-1], AllReduce | Push | Pull):
             handle = object()
             handles.append(handle)
 
@@ -110,6 +115,58 @@ def test_native_leaves_the_schedule_to_the_backend():
         Wait(handle=handles[0]),
         Apply(),
     ]
+
+
+@pytest.mark.parametrize(
+    ("bucket", "cuts"),
+    [(None, [0, 10]), (10, [0, 10]), (99, [0, 10]), (5, [0, 5, 10]), (4, [0, 3, 6, 10])],
+)
+def test_buckets_are_even_parts_from_the_last_to_the_first(bucket, cuts):
+    strategy = STRATEGIES["all_reduce"](world=3, numel=10, algorithm="ring", bucket=bucket)
+    commands, handles = drive(strategy.step())
+    spans = [span(i, a, b) for i, (a, b) in enumerate(itertools.pairwise(cuts))][::-1]
+    sums = commands[1 : 1 + len(spans)]
+    assert [command.bucket for command in sums] == spans
+    assert len({command.schedule for command in sums}) == 1
+    waits = [Wait(handle=handle) for handle in handles]
+    assert commands == [Compute(reduce="mean"), *sums, *waits, Apply()]
+
+
+def test_a_bucket_of_more_than_the_vector_and_a_vector_of_nothing():
+    for numel in (0, 1):
+        strategy = STRATEGIES["native"](world=3, numel=numel, bucket=256)
+        commands, _ = drive(strategy.step())
+        assert [c.bucket for c in commands if isinstance(c, AllReduce)] == [span(0, 0, numel)]
+
+
+@pytest.mark.parametrize("kind", ["all_reduce", "native"])
+def test_overlap_starts_a_bucket_when_its_gradients_are_known(kind):
+    options = {"algorithm": "ring"} if kind == "all_reduce" else {}
+    strategy = STRATEGIES[kind](world=3, numel=10, bucket=5, overlap=True, accumulate=2, **options)
+    commands, (computing, first, second) = drive(strategy.step())
+    back, front = span(1, 5, 10), span(0, 0, 5)
+    assert commands[:2] == [
+        Compute(reduce="mean", part=0, parts=2),
+        Compute(reduce="mean", part=1, parts=2, overlap=True),
+    ]
+    assert commands[2] == Ready(handle=computing, bucket=back)
+    assert commands[3].bucket == back
+    assert commands[4] == Ready(handle=computing, bucket=front)
+    assert commands[5].bucket == front
+    ends = [Wait(handle=handle) for handle in (computing, first, second)]
+    assert commands[6:] == [*ends, Apply()]
+
+
+def test_what_is_sent_is_rounded_where_the_spec_says_so():
+    options = {"world": 3, "numel": 10, "algorithm": "ring", "wire_dtype": "bf16", "bucket": 5}
+    commands, _ = drive(STRATEGIES["all_reduce"](**options).step())
+    assert [c.wire_dtype for c in commands if isinstance(c, AllReduce)] == ["bf16", "bf16"]
+
+
+def test_ddp_computes_and_sums_in_one():
+    strategy = STRATEGIES["ddp"](world=3, numel=10, bucket=5, accumulate=2, reduce="sum")
+    parts = [ComputeByDdp(reduce="sum", part=part, parts=2, bucket=5) for part in (0, 1)]
+    assert drive(strategy.step()) == ([*parts, Apply()], [])
 
 
 def test_none_moves_nothing_and_takes_its_own_mean():

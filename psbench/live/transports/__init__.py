@@ -10,7 +10,11 @@ from psbench.live.transports.base import (
     Transport,
     Work,
 )
-from psbench.live.transports.process_group import ProcessGroupEndpoint, ProcessGroupTransport
+from psbench.live.transports.process_group import (
+    ProcessGroupEndpoint,
+    ProcessGroupTransport,
+    guarded,
+)
 
 SHARED_MEMORY = "shared_memory"
 
@@ -56,6 +60,7 @@ __all__ = [
     "ProcessGroupTransport",
     "Transport",
     "Work",
+    "guarded",
     "prepare",
     "resolve_transport",
 ]

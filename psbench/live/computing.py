@@ -1,0 +1,105 @@
+"""Gradients that are computed while others are already on their way."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+
+from psbench.network import share_computed
+from psbench.training import Progress
+
+_NOBODY = -1
+
+
+class Pace:
+    """When computing is as far as it may be, where a spec says how long it takes: `numel` gradients
+    in `seconds` from now on."""
+
+    def __init__(self, seconds: float, numel: int) -> None:
+        self._seconds = seconds
+        self._numel = numel
+        self._begun = time.monotonic()
+
+    def keep(self, start: int) -> None:
+        """Sleep until the gradients from element `start` on may be known."""
+        share = 1.0 - start / self._numel if self._numel else 1.0
+        until = self._begun + self._seconds * share_computed(share)
+        time.sleep(max(0.0, until - time.monotonic()))
+
+
+class Computing:
+    """One pass under way: a thread carries it out, another waits for what it knows already."""
+
+    def __init__(self, pace: Pace | None) -> None:
+        self._pace = pace
+        self._changed = threading.Condition()
+        self._known: int | None = None
+        self._wanted = _NOBODY
+        self._ended = False
+        self._error: BaseException | None = None
+        self.samples = 0
+        self.begun_s = time.monotonic()
+        self.ended_s = self.begun_s
+
+    def run(self, compute: Callable[[Progress], int]) -> None:
+        """Carry it out: `compute(progress)` returns its sample count."""
+        try:
+            self.samples = compute(self._tell)
+        except BaseException as error:
+            self._error = error  # raised where it is waited for
+        with self._changed:
+            self._ended = True
+            self.ended_s = time.monotonic()
+            self._changed.notify()
+
+    def wait_for(self, start: int) -> None:
+        """Block until the gradients from element `start` on are known."""
+        with self._changed:
+            self._wanted = start
+            self._changed.wait_for(lambda: self._ended or self._knows(start))
+            self._wanted = _NOBODY
+        if self._error is not None:
+            raise self._error
+
+    def finish(self) -> None:
+        """Block until the pass is over."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended)
+        if self._error is not None:
+            raise self._error
+
+    def _knows(self, start: int) -> bool:
+        return self._known is not None and self._known <= start
+
+    def _tell(self, start: int) -> None:
+        if self._pace is not None:
+            self._pace.keep(start)
+        with self._changed:
+            self._known = start
+            if start <= self._wanted:  # a wake for each layer would cost more than it tells
+                self._changed.notify()
+
+
+class ComputeThread:
+    """The one thread that computes beside the one that communicates."""
+
+    def __init__(self) -> None:
+        # the number of threads that torch computes with is a setting of each thread
+        self._pool = ThreadPoolExecutor(
+            1,
+            thread_name_prefix="psbench-compute",
+            initializer=torch.set_num_threads,
+            initargs=(torch.get_num_threads(),),
+        )
+
+    def start(self, compute: Callable[[Progress], int], pace: Pace | None) -> Computing:
+        """Start a pass."""
+        computing = Computing(pace)
+        self._pool.submit(computing.run, compute)
+        return computing
+
+    def close(self) -> None:
+        """Wait for the pass under way, and end the thread."""
+        self._pool.shutdown()
