@@ -17,6 +17,7 @@ so there is no circle of waits.
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from psbench.schedules import Schedule
@@ -75,8 +76,12 @@ class Lowered:
         return max(sum(isinstance(step, Move) for step in own) for own in self.steps)
 
 
+@lru_cache(maxsize=4)
 def lower(schedule: Schedule) -> Lowered:
-    """Return the moves of a schedule, which must be valid; see `schedules.verify`."""
+    """Return the moves of a schedule, which must be valid; see `schedules.verify`.
+
+    Buckets of one vector have one schedule between them.
+    """
     places = _Places()
     moves: list[list[Move]] = [[] for _ in range(schedule.world)]
     for number, round_ in enumerate(schedule.rounds):

@@ -35,7 +35,7 @@ class BackwardProgress:
         self._left = len(self._known)
 
     def end(self) -> None:
-        """The pass is over: gradients it did not come to stay as they are."""
+        """The pass is over: all gradients are known, also those it did not come to."""
         tell, self._tell = self._tell, None
         if tell is not None:
             tell(0)
@@ -48,7 +48,7 @@ class BackwardProgress:
             before = self._left
             while self._left > 0 and self._known[self._left - 1]:
                 self._left -= 1
-            if 0 < self._left < before:
+            if self._left < before:
                 self._tell(self._starts[self._left])
 
         return known
