@@ -4,6 +4,7 @@ Warm-up steps train but are not timed: callers leave their rows out of every tim
 """
 
 import math
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -49,65 +50,79 @@ def derive_steps(
     part after the rank's computing. Without synchronisation all of them are 0; where it is unseen
     they are NaN, and compute_s has it.
     """
-    step_s = steps["end_s"] - steps["begin_s"]
-    zero = pd.Series(0.0, index=steps.index)
+    steps = steps.assign(step_s=steps["end_s"] - steps["begin_s"])
     if kind == "unseen":
-        unseen = dict.fromkeys(("sync_s", "wait_s", "comm_s"), math.nan)
-        exposed = dict.fromkeys(("exposed_sync_s", "exposed_comm_s"), math.nan)
-        return steps.assign(step_s=step_s, **unseen, **exposed)
-    if kind == "synchronous" and steps["enters"].map(len).max() > 0:
-        return _derive_buckets(
-            steps.assign(step_s=step_s), one_clock=one_clock or workers == 1, workers=workers
-        )
-    sync_s = steps["exit_s"] - steps["enter_s"]
+        names = ("sync_s", "wait_s", "comm_s", "exposed_sync_s", "exposed_comm_s")
+        return steps.assign(**dict.fromkeys(names, math.nan))
+    sync = Synchronisations.of(steps)
+    sync_s = sync.in_flight()
+    exposed_sync_s = sync.in_flight(after=sync.computed)
     if kind == "none":
-        wait_s, idle_s = zero, sync_s
-    elif kind == "asynchronous":
+        return steps.assign(
+            sync_s=sync_s, wait_s=0.0, comm_s=0.0, exposed_sync_s=exposed_sync_s, exposed_comm_s=0.0
+        )
+    if kind == "asynchronous":
         # a push may be taken up before its sender knows that it is sent: no queue then
-        queue_s = steps["queue_s"].clip(lower=0.0) if one_clock else zero + np.nan
-        wait_s, idle_s = zero + np.nan, queue_s
+        queue_s = steps["queue_s"].clip(lower=0.0) if one_clock else math.nan
         steps = steps.assign(queue_s=queue_s)
+        wait_s: Any = math.nan
+        comm_s, exposed_comm_s = sync_s - steps["queue_s"], exposed_sync_s - steps["queue_s"]
     else:
-        entries = steps.groupby("step")["enter_s"]
-        comparable = (entries.transform("size") == workers) & (one_clock or workers == 1)
-        wait_s = (entries.transform("max") - steps["enter_s"]).where(comparable)
-        idle_s = wait_s
-    comm_s = sync_s - idle_s - (0.0 if kind == "none" else steps["server_update_s"])
-    comm_s = comm_s.mask(comm_s.between(-CLOCK_NOISE_S, 0.0), 0.0)
-    return steps.assign(
-        step_s=step_s, sync_s=sync_s, wait_s=wait_s, comm_s=comm_s,
-        exposed_sync_s=sync_s, exposed_comm_s=comm_s,
-    )  # fmt: skip
-
-
-def _derive_buckets(steps: pd.DataFrame, *, one_clock: bool, workers: int) -> pd.DataFrame:
-    """Do as `derive_steps` for a trial whose steps sum several buckets, maybe beside computing."""
-    enters, exits = np.stack(list(steps["enters"])), np.stack(list(steps["exits"]))
-    latest = pd.DataFrame(enters, index=steps.index).groupby(steps["step"]).transform("max")
-    comparable = (steps.groupby("step")["rank"].transform("size") == workers) & one_clock
-    meets = latest.to_numpy(dtype=float)  # when the last rank has entered a bucket
-    computed = (steps["begin_s"] + steps["compute_s"]).to_numpy(dtype=float)[:, None]
-    sync_s = _covered(enters, exits)
-    wait_s = np.where(comparable, _covered(enters, np.minimum(meets, exits)), math.nan)
-    comm_s = np.where(comparable, _covered(np.minimum(meets, exits), exits), math.nan)
+        ranks = steps.groupby("step")["rank"].transform("size")
+        comparable = (ranks == workers) & (one_clock or workers == 1)
+        met = sync.met(steps["step"])
+        wait_s = pd.Series(sync.in_flight(before=met), index=steps.index).where(comparable)
+        comm_s = pd.Series(sync.in_flight(after=met), index=steps.index).where(comparable)
+        later = np.maximum(met, sync.computed)
+        exposed_comm_s = pd.Series(sync.in_flight(after=later), index=steps.index).where(comparable)
+    comm_s = comm_s - steps["server_update_s"]
+    exposed_comm_s = exposed_comm_s - steps["server_update_s"]
     return steps.assign(
         sync_s=sync_s,
         wait_s=wait_s,
-        comm_s=comm_s,
-        exposed_sync_s=_covered(np.maximum(enters, computed), exits),
-        exposed_comm_s=np.where(comparable, _covered(np.maximum(meets, computed), exits), math.nan),
+        comm_s=_without_noise(comm_s),
+        exposed_sync_s=exposed_sync_s,
+        exposed_comm_s=_without_noise(exposed_comm_s),
     )
 
 
-def _covered(begins: npt.NDArray[np.float64], ends: npt.NDArray[np.float64]) -> Any:
-    """Return how much time intervals cover together, row by row; one that ends before it begins is
-    none. Both of shape (rows, intervals)."""
-    order = np.argsort(begins, axis=1)
-    begins, ends = np.take_along_axis(begins, order, 1), np.take_along_axis(ends, order, 1)
-    reached = np.maximum.accumulate(ends, axis=1)
-    # of each interval, what lies beyond all that began before it
-    before = np.concatenate([np.full((len(ends), 1), -np.inf), reached[:, :-1]], axis=1)
-    return np.maximum(0.0, ends - np.maximum(begins, before)).sum(axis=1)
+def _without_noise(durations: "pd.Series[float]") -> "pd.Series[float]":
+    return durations.mask(durations.between(-CLOCK_NOISE_S, 0.0), 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Synchronisations:
+    """When a trial's synchronisations began and ended, shape (rows, buckets), and when each row's
+    rank had computed, shape (rows, 1)."""
+
+    enters: npt.NDArray[np.float64]
+    exits: npt.NDArray[np.float64]
+    computed: npt.NDArray[np.float64]
+
+    @staticmethod
+    def of(steps: pd.DataFrame) -> "Synchronisations":
+        """Return those of a trial's step rows, which have all as many buckets."""
+        if steps["enters"].map(len).max() > 0:
+            enters, exits = (np.stack(list(steps[name])) for name in ("enters", "exits"))
+        else:
+            enters, exits = (steps[[name]].to_numpy(dtype=float) for name in ("enter_s", "exit_s"))
+        computed = (steps["begin_s"] + steps["compute_s"]).to_numpy(dtype=float)[:, None]
+        return Synchronisations(enters=enters, exits=exits, computed=computed)
+
+    def met(self, step: "pd.Series[int]") -> npt.NDArray[np.float64]:
+        """Return when the last rank of each row's step had entered each bucket."""
+        entries = pd.DataFrame(self.enters).groupby(step.to_numpy())
+        return entries.transform("max").to_numpy(dtype=float)
+
+    def in_flight(self, *, after: Any = -math.inf, before: Any = math.inf) -> Any:
+        """Return how long, row by row, any bucket was in flight, between two moments."""
+        begins, ends = np.maximum(self.enters, after), np.minimum(self.exits, before)
+        order = np.argsort(begins, axis=1)
+        begins, ends = np.take_along_axis(begins, order, 1), np.take_along_axis(ends, order, 1)
+        reached = np.maximum.accumulate(ends, axis=1)
+        # of each interval, what lies beyond all that began before it
+        gone = np.concatenate([np.full((len(ends), 1), -np.inf), reached[:, :-1]], axis=1)
+        return np.maximum(0.0, ends - np.maximum(begins, gone)).sum(axis=1)
 
 
 def busiest_bytes_per_step(sent: tuple[int, ...], received: tuple[int, ...], steps: int) -> float:

@@ -17,6 +17,7 @@ from psbench.live.host import Host
 from psbench.live.job import DIVERGED, OK, Job, Pick, Report
 from psbench.live.picks import measure_networks, picked
 from psbench.live.placement import Layout, Member, Pool
+from psbench.live.shard import check_shards
 from psbench.live.transports import prepare, resolve_transport
 from psbench.live.watch import gather, watch
 from psbench.live.world import form_world
@@ -53,6 +54,7 @@ class LiveEngine:
 
     def __enter__(self) -> Self:
         check_tasks(self._cells)
+        check_shards(self._cells)
         prepare(resolve_transport(cell.transport) for cell in self._cells)
         with contextlib.ExitStack() as stack:
             self.cluster = stack.enter_context(cluster(self._largest.cpus))

@@ -25,6 +25,7 @@ from psbench.strategies import (
     Pull,
     Push,
     Ready,
+    Shard,
     Span,
     Step,
     Wait,
@@ -77,7 +78,7 @@ class Interpreter:
         self._collectives: dict[Span, Collective] = {}
         self._beside: ComputeThread | None = None
         self._distributed = False
-        self._clients: dict[Span, ParameterClient] = {}
+        self._clients: dict[Shard, ParameterClient] = {}
         self.counters = Counters()
 
     @property
@@ -216,13 +217,15 @@ class Interpreter:
         header = Header.describing(vector, generation=self._generation, step=step)
         self._collectives[bucket].run(vector, header, self.counters)
 
-    def _client(self, shard: Span) -> ParameterClient:
+    def _client(self, shard: Shard) -> ParameterClient:
         if shard not in self._clients:
+            own = slice(shard.span.start, shard.span.stop)
             self._clients[shard] = ParameterClient(
                 self._transport,
-                server=self._world + shard.index,
-                gradients=self._learner.gradients[shard.start : shard.stop],
-                parameters=self._learner.parameters[shard.start : shard.stop],
+                server=self._world + shard.server,
+                shard=shard.span.index,
+                gradients=self._learner.gradients[own],
+                parameters=self._learner.parameters[own],
                 generation=self._generation,
                 counters=self.counters,
             )
@@ -231,8 +234,9 @@ class Interpreter:
 
 def _take_up(exchange: Exchange, times: StepTimes) -> None:
     answer = exchange.answer
-    times.server_update_s = max(times.server_update_s, answer.update_ns * 1e-9)
-    times.queue_s = exchange.queue_s
+    times.server_update_s += answer.update_ns * 1e-9
+    if not exchange.queue_s <= times.queue_s:  # NaN until the first
+        times.queue_s = exchange.queue_s
     times.pulled_version = exchange.pulled_version
     times.version = answer.version
     times.staleness = max(times.staleness, answer.staleness)

@@ -9,8 +9,8 @@ from torch import Tensor
 from psbench.live.counters import Counters
 from psbench.network import ComputeTime, Slowness
 from psbench.results import TrialStatus
-from psbench.spec import AllReduce, Trial
-from psbench.strategies import STRATEGIES, Strategy
+from psbench.spec import AllReduce, ParameterServer, Trial
+from psbench.strategies import STRATEGIES, Span, Strategy, shards_of
 
 OK: TrialStatus = "ok"
 DIVERGED: TrialStatus = "diverged"
@@ -41,14 +41,22 @@ class Job:
         cell = self.trial.cell
         options = cell.strategy.model_dump(exclude={"kind"})
         options |= {key: value for key, value in vars(self.pick).items() if value is not None}
-        if options.get("bucket") is not None:
-            options["bucket"] //= itemsize
+        if "bucket" in options:
+            options["bucket"] = _elements(options["bucket"], itemsize)
         options |= {"accumulate": cell.accumulate, "reduce": cell.reduce}
         if cell.servers:
             options["servers"] = cell.servers
         if isinstance(cell.strategy, AllReduce):
             options["ranks_per_host"] = cell.ranks_per_host
         return STRATEGIES[cell.strategy.kind](world=cell.workers, numel=numel, **options)
+
+    def server_spans(self, numel: int, itemsize: int, server: int) -> list[Span]:
+        """Return the shards of a server, of flat vectors as of `strategy`."""
+        cell = self.trial.cell
+        assert isinstance(cell.strategy, ParameterServer)
+        bucket = _elements(cell.strategy.bucket, itemsize)
+        shards = shards_of(numel, cell.servers, bucket)
+        return [shard.span for shard in shards if shard.server == server]
 
     def compute_time(self) -> ComputeTime | None:
         """Return how long computing is to take; None where it takes as long as it does."""
@@ -65,6 +73,11 @@ class Job:
             seed=self.trial.seed,
             repeat=self.trial.repeat,
         )
+
+
+def _elements(bucket: int | None, itemsize: int) -> int | None:
+    """Return the elements that fit into the bytes of a bucket."""
+    return None if bucket is None else bucket // itemsize
 
 
 @dataclass(frozen=True, kw_only=True)

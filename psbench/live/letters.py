@@ -12,9 +12,12 @@ from psbench.live.transports import SHARED_MEMORY, Transport, Work
 HEADERS, PAYLOADS = 1, 2
 """The channels of words and of vectors, in both directions."""
 
+MOST_LETTERS = 32
+"""that may be on their way from one process to another at once: one for each shard"""
+
 
 class Letters(Protocol):
-    """Between this process and each of its correspondents, at most one letter at a time each way.
+    """Between this process and each of its correspondents, in the order of sending.
 
     A letter's words come first; what is behind them is then taken, or borrowed and given back.
     Waits raise PeerLost and PeerTimeout; a vector of another length is a Mismatch.

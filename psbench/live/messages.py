@@ -37,6 +37,8 @@ class Request(NamedTuple):
     seq: int
     dtype: int
     numel: int
+    shard: int
+    """of the server's, which one"""
     kind: int
     pulled_version: int
 
@@ -58,6 +60,7 @@ class Answer(NamedTuple):
     seq: int
     dtype: int
     numel: int
+    shard: int
     end: int
     version: int
     staleness: int

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from psbench.errors import Mismatch
 from psbench.live.counters import Counters
 from psbench.live.headers import Header, dtype_code
 from psbench.live.letters import letters_over
@@ -51,9 +52,9 @@ class Exchange(NamedTuple):
 
 
 class ParameterClient:
-    """Pushes a shard of `gradients` to `server` and takes its answer into `parameters`.
+    """Pushes `gradients` to `server` and takes its answer into `parameters`.
 
-    Both are 1-D views of the shard's elements, of one dtype.
+    Both are 1-D views of the elements of a shard, one dtype; it is the server's of that number.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class ParameterClient:
         transport: Transport,
         *,
         server: int,
+        shard: int = 0,
         gradients: Tensor,
         parameters: Tensor,
         generation: int,
@@ -68,6 +70,7 @@ class ParameterClient:
     ) -> None:
         self._letters = letters_over(transport)
         self._server = server
+        self._shard = shard
         self._name = transport.peers[server]
         self._ours = Header.describing(parameters, generation=generation, step=0)
         self._dtype = dtype_code(parameters.dtype)
@@ -103,6 +106,8 @@ class ParameterClient:
         answer = self._answer.get()
         seq = self.pushes_sent - 1
         answer.header.check(self._header(seq), self._name)
+        if answer.shard != self._shard:
+            raise Mismatch(f"{self._name} answers for shard {answer.shard}, not {self._shard}")
         self._letters.take(self._server, self._parameters)
         if self._parameters is not None:
             self._counters.add([], [(self._server, self._parameters)])
@@ -119,6 +124,7 @@ class ParameterClient:
                 seq=header.step,
                 dtype=self._dtype,
                 numel=header.numel,
+                shard=self._shard,
                 kind=kind,
                 pulled_version=self.version,
             )

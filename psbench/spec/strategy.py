@@ -113,6 +113,11 @@ class ParameterServer(Frozen):
     kind: Literal["parameter_server"]
     consistency: Consistency
     """synchronous: a version needs every worker's gradient; asynchronous: each push makes one"""
+    bucket: Bucket | None = None
+    """the longest part of the vector that is pushed at once, such as 25 MiB, and that the server
+    keeps, applies and sends by itself; null: all of it"""
+    overlap: Overlap = False
+    """push a bucket as soon as its gradients are known, while those of others are computed"""
 
 
 class Native(Frozen):

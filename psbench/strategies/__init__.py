@@ -12,11 +12,12 @@ from psbench.strategies.commands import (
     Pull,
     Push,
     Ready,
+    Shard,
     Span,
     Wait,
 )
 from psbench.strategies.none import none
-from psbench.strategies.parameter_server import parameter_server, shard_spans
+from psbench.strategies.parameter_server import parameter_server, shards_of
 from psbench.strategies.strategy import Step, Strategy
 
 STRATEGIES: dict[str, Callable[..., Strategy]] = {
@@ -40,9 +41,10 @@ __all__ = [
     "Pull",
     "Push",
     "Ready",
+    "Shard",
     "Span",
     "Step",
     "Strategy",
     "Wait",
-    "shard_spans",
+    "shards_of",
 ]

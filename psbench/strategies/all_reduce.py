@@ -12,7 +12,7 @@ from psbench.strategies.commands import (
     Span,
     Wait,
     WireDtype,
-    even_spans,
+    buckets,
 )
 from psbench.strategies.strategy import Step, Strategy, compute
 
@@ -39,7 +39,7 @@ def all_reduce(
     schedule = schedule_for(algorithm, world, chunks, roots=roots, ranks_per_host=hosts)
     sums = [
         AllReduce(bucket=span, schedule=schedule, wire_dtype=wire_dtype)
-        for span in buckets(numel, bucket)
+        for span in _back_to_front(numel, bucket)
     ]
     return Strategy(step=lambda: _step(sums, overlap, accumulate, reduce))
 
@@ -54,7 +54,7 @@ def native(
     reduce: Reduce = "mean",
 ) -> Strategy:
     """Sum by the backend's own all-reduce: the outside reference."""
-    sums = [AllReduce(bucket=span, schedule=None) for span in buckets(numel, bucket)]
+    sums = [AllReduce(bucket=span, schedule=None) for span in _back_to_front(numel, bucket)]
     return Strategy(step=lambda: _step(sums, overlap, accumulate, reduce))
 
 
@@ -70,11 +70,9 @@ def ddp(
     return Strategy(step=lambda: _ddp_step(bucket, accumulate, reduce))
 
 
-def buckets(numel: int, most: int | None) -> tuple[Span, ...]:
-    """Return as few even parts of a flat vector as have at most `most` elements each (None: any
-    number), the last one first: a backward pass begins with the last layers."""
-    number = 1 if most is None else -(-numel // most)
-    return even_spans(numel, max(1, number))[::-1]
+def _back_to_front(numel: int, most: int | None) -> tuple[Span, ...]:
+    """Return the buckets, the last one first: a backward pass begins with the last layers."""
+    return buckets(numel, most)[::-1]
 
 
 def _step(sums: Sequence[AllReduce], overlap: bool, accumulate: int, reduce: Reduce) -> Step:

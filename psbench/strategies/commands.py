@@ -13,7 +13,7 @@ from psbench.schedules import Schedule
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """A range [start, stop) of the flat vector: a bucket of it, or a server's shard."""
+    """A range [start, stop) of the flat vector, such as a bucket of it."""
 
     index: int
     start: int
@@ -26,6 +26,20 @@ def even_spans(numel: int, number: int) -> tuple[Span, ...]:
     return tuple(
         Span(index=i, start=a, stop=b) for i, (a, b) in enumerate(itertools.pairwise(bounds))
     )
+
+
+def buckets(numel: int, most: int | None) -> tuple[Span, ...]:
+    """Return as few even parts as have at most `most` elements each; one where that is None."""
+    number = 1 if most is None else -(-numel // most)
+    return even_spans(numel, max(1, number))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shard:
+    """A range of the flat vector that `server` keeps; its index counts those of that server."""
+
+    server: int
+    span: Span
 
 
 Reduce = Literal["mean", "sum"]
@@ -86,16 +100,17 @@ class AllReduce:
 @dataclass(frozen=True, kw_only=True)
 class Push:
     """Send a shard of the gradients to its server; over when its answer, the shard's parameters
-    after the push was applied, has arrived."""
+    after the push was applied, has arrived. A worker pushes and pulls all its shards in one and the
+    same order in every step, and is answered in that."""
 
-    shard: Span
+    shard: Shard
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pull:
     """Ask a server for its shard's parameters as they stand."""
 
-    shard: Span
+    shard: Shard
 
 
 @dataclass(frozen=True, kw_only=True)

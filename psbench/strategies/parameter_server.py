@@ -1,7 +1,19 @@
 """Through servers: push the gradients, and go on with the parameters that come back."""
 
+from collections.abc import Sequence
+
 from psbench.parameter_server import RULES
-from psbench.strategies.commands import Pull, Push, Reduce, Span, Wait, even_spans
+from psbench.strategies.commands import (
+    Pull,
+    Push,
+    Ready,
+    Reduce,
+    Shard,
+    Span,
+    Wait,
+    buckets,
+    even_spans,
+)
 from psbench.strategies.strategy import Step, Strategy, compute
 
 
@@ -11,25 +23,39 @@ def parameter_server(
     numel: int,
     servers: int,
     consistency: str,
+    bucket: int | None = None,
+    overlap: bool = False,
     accumulate: int = 1,
     reduce: Reduce = "mean",
 ) -> Strategy:
-    """Push every shard and go on with the answers, which the servers' rule gives when it will."""
-    shards = shard_spans(numel, servers)
+    """Push every shard and go on with the answers, which the servers' rule gives when it will.
+
+    A server's part of the vector is one shard, or as many as there are buckets in it.
+    """
+    # a backward pass begins with the last layers
+    shards = shards_of(numel, servers, bucket)[::-1]
     summed = reduce if RULES[consistency]().waits_for_all else None
     return Strategy(
         start=lambda: _start(shards),
-        step=lambda: _step(accumulate, summed, shards),
+        step=lambda: _step(accumulate, summed, shards, overlap),
         served=True,
     )
 
 
-def shard_spans(numel: int, servers: int) -> tuple[Span, ...]:
-    """Return each server's even part of the flat vector."""
-    return even_spans(numel, servers)
+def shards_of(numel: int, servers: int, bucket: int | None = None) -> tuple[Shard, ...]:
+    """Return all shards in the order of the vector; each server keeps an even part of it, cut into
+    shards of at most `bucket` elements."""
+    return tuple(
+        Shard(
+            server=part.index,
+            span=Span(index=span.index, start=part.start + span.start, stop=part.start + span.stop),
+        )
+        for part in even_spans(numel, servers)
+        for span in buckets(part.stop - part.start, bucket)
+    )
 
 
-def _start(shards: tuple[Span, ...]) -> Step:
+def _start(shards: Sequence[Shard]) -> Step:
     handles = []
     for shard in shards:
         handles.append((yield Pull(shard=shard)))
@@ -37,10 +63,14 @@ def _start(shards: tuple[Span, ...]) -> Step:
         yield Wait(handle=handle)
 
 
-def _step(accumulate: int, reduce: Reduce | None, shards: tuple[Span, ...]) -> Step:
-    yield from compute(accumulate, reduce)
+def _step(accumulate: int, reduce: Reduce | None, shards: Sequence[Shard], overlap: bool) -> Step:
+    computing = yield from compute(accumulate, reduce, overlap=overlap)
     handles = []
     for shard in shards:
+        if overlap:
+            yield Ready(handle=computing, bucket=shard.span)
         handles.append((yield Push(shard=shard)))
+    if overlap:  # answers change parameters that the backward pass still reads
+        yield Wait(handle=computing)
     for handle in handles:
         yield Wait(handle=handle)

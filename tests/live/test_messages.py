@@ -36,10 +36,11 @@ def test_any_numbers_survive(request, answer):
 
 
 def test_names_travel_as_numbers():
-    request = Request(generation=1, seq=2, dtype=0, numel=3, kind=Kind.LEAVE, pulled_version=-1)
+    both = {"generation": 1, "seq": 2, "dtype": 0, "numel": 3, "shard": 4}
+    request = Request(**both, kind=Kind.LEAVE, pulled_version=-1)
     words = Words(Request)
     words.put(request)
-    assert words.tensor.tolist() == [1, 2, 0, 3, 2, -1]
+    assert words.tensor.tolist() == [1, 2, 0, 3, 4, 2, -1]
     assert Kind(words.get().kind) is Kind.LEAVE
     assert [End(number) for number in (0, 1, 2)] == [End.GO_ON, End.FINISHED, End.DIVERGED]
 
@@ -49,8 +50,8 @@ def test_a_header_survives(dtype):
     header = OURS._replace(dtype=dtype)
     assert Header.of(header.numbers()) == header
     both = {"generation": 1, "seq": 4, "dtype": dtype_code(dtype), "numel": 5}
-    others = {"end": 0, "version": 0, "staleness": 0, "taken_ns": 0, "update_ns": 0}
-    assert Request(**both, kind=0, pulled_version=0).header == header
+    others = {"shard": 0, "end": 0, "version": 0, "staleness": 0, "taken_ns": 0, "update_ns": 0}
+    assert Request(**both, shard=0, kind=0, pulled_version=0).header == header
     assert Answer(**both, **others).header == header
 
 

@@ -18,9 +18,10 @@ from psbench.strategies import (
     Pull,
     Push,
     Ready,
+    Shard,
     Span,
     Wait,
-    shard_spans,
+    shards_of,
 )
 
 
@@ -180,7 +181,7 @@ def test_none_moves_nothing_and_takes_its_own_mean():
 )
 def test_one_server(consistency, reduce):
     strategy = server(world=3, numel=10, servers=1, consistency=consistency)
-    whole = span(0, 0, 10)
+    whole = Shard(server=0, span=span(0, 0, 10))
     commands, handles = drive(strategy.start())
     assert commands == [Pull(shard=whole), Wait(handle=handles[0])]
     commands, handles = drive(strategy.step())
@@ -208,7 +209,8 @@ def test_a_rank_computes_all_its_micro_batches_before_it_communicates(kind, opti
 
 def test_three_servers_are_all_under_way_before_the_first_wait():
     strategy = server(world=2, numel=10, servers=3, consistency="synchronous")
-    shards = [span(0, 0, 3), span(1, 3, 6), span(2, 6, 10)]
+    parts = [(2, 6, 10), (1, 3, 6), (0, 0, 3)]
+    shards = [Shard(server=s, span=span(0, start, stop)) for s, start, stop in parts]
     commands, handles = drive(strategy.start())
     assert len(set(handles)) == 3
     waits = [Wait(handle=handle) for handle in handles]
@@ -219,13 +221,41 @@ def test_three_servers_are_all_under_way_before_the_first_wait():
 
 
 def test_more_servers_than_elements_leave_some_with_nothing():
-    assert shard_spans(2, 3) == (span(0, 0, 0), span(1, 0, 1), span(2, 1, 2))
+    parts = [(shard.server, shard.span) for shard in shards_of(2, 3)]
+    assert parts == [(0, span(0, 0, 0)), (1, span(0, 0, 1)), (2, span(0, 1, 2))]
     commands, _ = drive(server(world=2, numel=2, servers=3, consistency="synchronous").step())
-    assert [c.shard for c in commands if isinstance(c, Push)] == list(shard_spans(2, 3))
+    assert [c.shard for c in commands if isinstance(c, Push)] == list(shards_of(2, 3)[::-1])
 
 
-@given(numel=st.integers(0, 10_000), servers=st.integers(1, 50))
-def test_shards_are_every_element_once_in_order(numel, servers):
-    shards = shard_spans(numel, servers)
-    assert [shard.index for shard in shards] == list(range(servers))
-    assert [i for shard in shards for i in range(shard.start, shard.stop)] == list(range(numel))
+@given(
+    numel=st.integers(0, 10_000),
+    servers=st.integers(1, 50),
+    bucket=st.none() | st.integers(100, 20_000),
+)
+def test_shards_are_every_element_once_in_order(numel, servers, bucket):
+    shards = shards_of(numel, servers, bucket)
+    ranges = [range(shard.span.start, shard.span.stop) for shard in shards]
+    assert [i for own in ranges for i in own] == list(range(numel))
+    assert list(dict.fromkeys(shard.server for shard in shards)) == list(range(servers))
+    for number in range(servers):
+        own = [shard.span.index for shard in shards if shard.server == number]
+        assert own == list(range(len(own)))
+    assert bucket is None or max(map(len, ranges)) <= bucket
+
+
+def test_a_bucket_is_pushed_when_its_gradients_are_known():
+    options = {"consistency": "synchronous", "bucket": 5, "overlap": True, "servers": 1}
+    strategy = server(world=2, numel=10, **options)
+    back, front = (Shard(server=0, span=span(*at)) for at in ((1, 5, 10), (0, 0, 5)))
+    assert drive(strategy.start())[0][:2] == [Pull(shard=back), Pull(shard=front)]
+    commands, (computing, first, second) = drive(strategy.step())
+    assert commands == [
+        Compute(reduce="mean", overlap=True),
+        Ready(handle=computing, bucket=back.span),
+        Push(shard=back),
+        Ready(handle=computing, bucket=front.span),
+        Push(shard=front),
+        Wait(handle=computing),
+        Wait(handle=first),
+        Wait(handle=second),
+    ]
