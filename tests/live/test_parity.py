@@ -104,7 +104,7 @@ def record_sums(nodes):
 
     for node in nodes:
         if isinstance(node, Server):
-            spy(node, node._store, lambda node=node: node.parameters)
+            spy(node, node._last._store, lambda node=node: node.parameters)
         else:
             spy(node, node.learner._store, lambda node=node: node.learner.parameters)
     return noted
