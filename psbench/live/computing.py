@@ -11,6 +11,7 @@ from psbench.network import share_computed
 from psbench.training import Progress
 
 _NOBODY = -1
+_SHORTEST_SECONDS = 200e-6
 
 
 class Pace:
@@ -22,11 +23,15 @@ class Pace:
         self._numel = numel
         self._begun = time.monotonic()
 
-    def keep(self, start: int) -> None:
-        """Sleep until the gradients from element `start` on may be known."""
+    def keep(self, start: int) -> bool:
+        """Sleep until the gradients from element `start` on may be known. False, at once, where
+        that is not worth a sleep yet: they are known with those that come next."""
         share = 1.0 - start / self._numel if self._numel else 1.0
-        until = self._begun + self._seconds * share_computed(share)
-        time.sleep(max(0.0, until - time.monotonic()))
+        left = self._begun + self._seconds * share_computed(share) - time.monotonic()
+        if 0 < left < _SHORTEST_SECONDS and start > 0:
+            return False
+        time.sleep(max(0.0, left))
+        return True
 
 
 class Computing:
@@ -74,8 +79,8 @@ class Computing:
         return self._known is not None and self._known <= start
 
     def _tell(self, start: int) -> None:
-        if self._pace is not None:
-            self._pace.keep(start)
+        if self._pace is not None and not self._pace.keep(start):
+            return
         with self._changed:
             self._known = start
             if start <= self._wanted:  # a wake for each layer would cost more than it tells

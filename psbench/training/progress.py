@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-Progress = Callable[[int], None]
+Progress = Callable[[int], object]
 """Is told, while gradients are computed, that those from an element on are known: first of the last
 elements, in the end of all, from 0."""
 
