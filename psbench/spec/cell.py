@@ -14,9 +14,9 @@ from psbench.spec.strategy import (
     NEEDS_HOSTS,
     AllReduce,
     Bare,
-    Native,
     ParameterServer,
     Strategy,
+    needs_own_all_reduce,
     strategy_label,
     sums_over_ranks,
 )
@@ -230,8 +230,11 @@ class Cell(Frozen):
     @field_validator("transport")
     @classmethod
     def _carries_the_strategy(cls, transport: Transport, info: ValidationInfo) -> Transport:
-        if transport == "shared_memory" and isinstance(info.data.get("strategy"), Native):
-            raise conflict("shared_memory has no all-reduce of its own for native; write gloo")
+        strategy = info.data.get("strategy")
+        if transport == "shared_memory" and strategy and needs_own_all_reduce(strategy):
+            raise conflict(
+                f"shared_memory has no all-reduce of its own for {strategy.kind}; write gloo"
+            )
         return transport
 
     @property

@@ -125,6 +125,11 @@ def sums_over_ranks(strategy: AnyStrategy) -> bool:
     return isinstance(strategy, AllReduce | Native)
 
 
+def needs_own_all_reduce(strategy: AnyStrategy) -> bool:
+    """Say whether the transport's own all-reduce is what sums."""
+    return isinstance(strategy, Native)
+
+
 def strategy_label(strategy: AnyStrategy) -> str:
     """Return the strategy's short name, with what differs from it: "ring(chunks=8)"."""
     fields = strategy.model_dump(by_alias=True, exclude_defaults=True)
