@@ -117,7 +117,7 @@ def _columns(results: Results) -> list[_Column]:
             _Column(header=name, cells=texts)
             for name, texts in variant_columns(results.manifest, without="transport").items()
         ),
-        _transport(summary),
+        _transport(summary, [cell["transport"] for cell in results.manifest["cells"]]),
         _trials_ok(summary),
         _figures(summary, "samples_per_s", "samples\n/s", _significant),
         _with_spread(f"step, {unit}", [_step(row, size) for row in rows]),
@@ -165,10 +165,17 @@ def _workers(summary: pd.DataFrame) -> _Column:
     return _Column(header="workers", cells=[ABSENT if same else f"{own}" for own in workers])
 
 
-def _transport(summary: pd.DataFrame) -> _Column:
-    """Return the column of realised transports, without data where all are the same."""
-    told = len(_transports_of(summary)) > 1
-    cells = [own if told and own != _AUTO else ABSENT for own in summary["transport"]]
+def _transport(summary: pd.DataFrame, asked: list[str]) -> _Column:
+    """Return the column of realised transports, without data where all are the same.
+
+    Where an axis has `auto` beside others, what it took is told from what others asked for.
+    """
+    if len(set(asked)) > 1:
+        pairs = zip(summary["transport"], asked, strict=True)
+        cells = [own if own == wanted else f"{own} ({wanted})" for own, wanted in pairs]
+    else:
+        told = len(_transports_of(summary)) > 1
+        cells = [own if told and own != _AUTO else ABSENT for own in summary["transport"]]
     return _Column(header="transport", cells=cells, justify="left")
 
 

@@ -172,6 +172,15 @@ def test_the_table_tells_transports_that_differ_and_those_who_send_nothing_do_no
     ]  # fmt: skip
 
 
+def test_what_auto_took_is_told_from_what_was_asked_for(write_run, cell, trial_row):
+    ring, tree = cell("ring", 2), cell("tree", 2, transport="gloo")
+    results = load(write_run([ring, tree], [trial_row(ring["id"]), trial_row(tree["id"])]))
+    title, *lines = _printed(results, width=120, terminal=True)
+    assert title.startswith("quickstart: 2 workers over gloo, medians")
+    assert any(line.startswith("ring     gloo (auto) ") for line in lines)
+    assert any(line.startswith("tree     gloo        ") for line in lines)
+
+
 def test_notes_say_once_what_auto_took(write_run, cell, trial_row):
     ring, tree = cell("ring", 2), cell("tree", 2)
     rows = [trial_row(ring["id"], repeat, algorithm="star") for repeat in range(2)]
