@@ -13,6 +13,8 @@ from psbench.units import count
 PEER_SECONDS = 240.0
 """The longest any process waits for a message. A backstop: the engine itself notices a process that
 died within seconds, and one that is stopped within half a minute; see `watch`."""
+_OPEN_SECONDS = 180.0
+"""The longest an endpoint takes to open: the first on a host compiles, and others wait for it."""
 _CONNECT_SECONDS = 60.0
 
 
@@ -46,7 +48,7 @@ def form_world(
         member.actor.open.remote(transport, loopback=loopback, cores=own)
         for member, own in zip(everyone, cores, strict=True)
     ]
-    addresses = gather(everyone, opened, seconds=_CONNECT_SECONDS, stop=stop)
+    addresses = gather(everyone, opened, seconds=_OPEN_SECONDS, stop=stop)
     names = [member.name for member in everyone]
     joined = [
         member.actor.connect.remote(
