@@ -106,7 +106,7 @@ class Cell(Frozen):
     target: Target | None = None
     engine: Engine = "live"
     transport: Transport = "auto"
-    """what carries bytes between processes"""
+    """what carries bytes between processes; auto: shared memory on a host, gloo between hosts"""
 
     @field_validator("strategy")
     @classmethod

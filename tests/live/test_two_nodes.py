@@ -15,7 +15,6 @@ from psbench.live.transports import MIXED
 from psbench.results import TrialRow
 from psbench.spec import Spec, Trial, cell_id
 
-
 MODEL = {"model": "digits_mlp", "optimizer": {"kind": "sgd", "lr": 0.1}}
 LEARNING = {"task": MODEL, "batch": {"global": 32}, "steps": 6}
 
