@@ -130,7 +130,6 @@ def test_a_killed_worker_is_named_and_nothing_is_left(engine):
     assert summary.transport == MIXED
     assert summary.error.startswith("rank 1 (pid ")
     assert summary.error.endswith("died")
-    assert run(make_cell(3, strategy="ps-async"), engine)[1] == MIXED
     deadline = time.monotonic() + 30
     while any(map(is_there, pids)) and time.monotonic() < deadline:
         time.sleep(0.1)
