@@ -23,7 +23,15 @@ from psbench.live.collective import Collective, collective_for
 from psbench.live.counters import Counters
 from psbench.live.headers import Header
 from psbench.live.host import this_host
-from psbench.live.transports import ENDPOINTS, SHARED_MEMORY, Transport, prepare
+from psbench.live.transports import (
+    AUTO,
+    ENDPOINTS,
+    SHARED_MEMORY,
+    Transport,
+    open_endpoint,
+    prepare,
+    resolve_transport,
+)
 from psbench.schedules import ALGORITHMS, Schedule, schedule_for
 from psbench.spec.messages import unknown
 
@@ -36,7 +44,7 @@ def all_reduce(
     algorithm: str = "ring",
     *,
     chunks: int | None = None,
-    transport: str = "auto",
+    transport: str = AUTO,
     group: dist.ProcessGroup | None = None,
     deadline: float = 300.0,
 ) -> Hook:
@@ -44,8 +52,8 @@ def all_reduce(
     one of our schedules.
 
     Call it on every rank of `group` (None: the default one) alike: it forms a world of its own
-    beside it. `transport` is "shared_memory", "gloo" or "auto": shared memory where all ranks are
-    on one host. Buckets are averaged one after another in a thread of the hook's, while the
+    beside it. `transport` is "shared_memory", "gloo" or "auto": shared memory inside a host, gloo
+    between hosts. Buckets are averaged one after another in a thread of the hook's, while the
     backward pass goes on. `deadline` is the longest wait for a peer, in seconds; then, and where a
     peer is gone, the backward pass raises TransportError, which names it.
 
@@ -53,9 +61,9 @@ def all_reduce(
     not come together. Gradients must be on the CPU.
     """
     _known("algorithm", algorithm, ALGORITHMS)
-    _known("transport", transport, (*ENDPOINTS, "auto"))
+    _known("transport", transport, (*ENDPOINTS, AUTO))
     world = dist.get_world_size(group)
-    hosts = _told_by_all(this_host().boot, group)
+    hosts = _told_by_all(this_host().home, group)
     per_host = _ranks_per_host(algorithm, hosts)
     schedule = schedule_for(algorithm, world, chunks, ranks_per_host=per_host)
     return _hook(_Averaging(schedule, _join(transport, hosts, group, deadline)))
@@ -87,12 +95,12 @@ def _join(
 ) -> Transport:
     """Form a world of all ranks of the group."""
     together = len(set(hosts)) == 1
-    if transport == "auto":
-        transport = SHARED_MEMORY if together else "gloo"
+    transport = resolve_transport(transport, hosts)
     if transport == SHARED_MEMORY and not together:
-        raise SpecError("shared_memory needs all ranks on one host; use gloo")
+        raise SpecError("shared_memory needs all ranks on one host; use auto or gloo")
     prepare([transport])
-    endpoint = ENDPOINTS[transport]("127.0.0.1" if together else _interface())
+    interface = "127.0.0.1" if together else _interface()
+    endpoint = open_endpoint(transport, interface, home=hosts[dist.get_rank(group)])
     addresses = _told_by_all(endpoint.address, group)
     generation = int(_told_by_all(str(secrets.randbits(40)), group)[0])
     return endpoint.connect(

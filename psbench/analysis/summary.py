@@ -121,4 +121,4 @@ def median(values: "pd.Series[Any]") -> float:
 
 
 def _joined(names: Iterable[str]) -> str:
-    return "+".join(dict.fromkeys(names))
+    return ", ".join(dict.fromkeys(names))

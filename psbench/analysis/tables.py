@@ -20,6 +20,7 @@ from psbench.analysis.summary import PARTS
 from psbench.analysis.variants import ABSENT, variant_columns
 from psbench.units import count, format_bytes
 
+_AUTO = "auto"
 _DURATIONS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
 
 
@@ -96,9 +97,13 @@ def summary_records(results: Results) -> list[dict[str, Any]]:
 def _title(results: Results) -> str:
     repeats = results.manifest["repeats"]
     name = results.manifest["spec"].get("name", results.path.name)
-    first, *others = {cell["workers"] for cell in results.manifest["cells"]}
-    same = "" if others else f"{count(first, 'worker')}, "
-    return f"{name}: {same}medians over {count(repeats, 'repeat')}, warm-up left out"
+    summary = results.summary()
+    workers, transports = summary["workers"].unique(), _transports_of(summary)
+    same = [count(int(workers[0]), "worker")] if len(workers) == 1 else []
+    same += [f"over {transports[0]}"] if len(transports) == 1 else []
+    parts = [" ".join(same)] if same else []
+    parts += [f"medians over {count(repeats, 'repeat')}", "warm-up left out"]
+    return f"{name}: {', '.join(parts)}"
 
 
 def _columns(results: Results) -> list[_Column]:
@@ -110,8 +115,9 @@ def _columns(results: Results) -> list[_Column]:
         _workers(summary),
         *(
             _Column(header=name, cells=texts)
-            for name, texts in variant_columns(results.manifest).items()
+            for name, texts in variant_columns(results.manifest, without="transport").items()
         ),
+        _transport(summary, [cell["transport"] for cell in results.manifest["cells"]]),
         _trials_ok(summary),
         _figures(summary, "samples_per_s", "samples\n/s", _significant),
         _with_spread(f"step, {unit}", [_step(row, size) for row in rows]),
@@ -167,6 +173,25 @@ def _workers(summary: pd.DataFrame) -> _Column:
     workers = summary["workers"]
     same = workers.nunique() == 1
     return _Column(header="workers", cells=[ABSENT if same else f"{own}" for own in workers])
+
+
+def _transport(summary: pd.DataFrame, asked: list[str]) -> _Column:
+    """Return the column of realised transports, without data where all are the same.
+
+    Where an axis has `auto` beside others, what it took is told from what others asked for.
+    """
+    if len(set(asked)) > 1:
+        pairs = zip(summary["transport"], asked, strict=True)
+        cells = [own if own == wanted else f"{own} ({wanted})" for own, wanted in pairs]
+    else:
+        told = len(_transports_of(summary)) > 1
+        cells = [own if told and own != _AUTO else ABSENT for own in summary["transport"]]
+    return _Column(header="transport", cells=cells, justify="left")
+
+
+def _transports_of(summary: pd.DataFrame) -> list[str]:
+    """Return the transports that the cells were carried by, as far as that is known."""
+    return [name for name in summary["transport"].unique() if name != _AUTO]
 
 
 def _with_spread(header: str, cells: list[str]) -> _Column:

@@ -15,6 +15,7 @@ from psbench.results import (
     has_manifest,
     read_journal,
     read_manifest,
+    unlike_transports,
 )
 from psbench.spec import Cell, Spec, Target, cell_id
 from psbench.units import count
@@ -45,18 +46,25 @@ def all_warnings(run: Path, cells: Sequence[Cell]) -> list[str]:
 
 
 def _endings(cells: Sequence[Cell], journal: Journal) -> list[str]:
-    """Return how many trials did not end well, and which targets were not reached."""
+    """Return how many trials did not end well, which targets were not reached, and what went by
+    different transports."""
     endings = Counter(row.status for row in journal.trials)
     bad = [
         f"{count(endings[status], 'trial')} {words}"
         for status, words in _BAD.items()
         if endings[status]
     ]
-    return [*bad, *_missed_targets(cells, journal)]
-
-
-def _missed_targets(cells: Sequence[Cell], journal: Journal) -> Iterator[str]:
     labels = cell_labels(cells)
+    return [
+        *bad,
+        *_missed_targets(cells, journal, labels),
+        *unlike_transports(journal.trials, labels),
+    ]
+
+
+def _missed_targets(
+    cells: Sequence[Cell], journal: Journal, labels: dict[str, str]
+) -> Iterator[str]:
     targets = {cell_id(cell): cell.target for cell in cells}
     reached = {_key(row) for row in journal.evals if _reaches(row, targets.get(row.cell_id))}
     for identity, target in targets.items():

@@ -24,7 +24,7 @@ from psbench.live.host import Host, this_host
 from psbench.live.job import Job, Report, StepLog
 from psbench.live.memory import peak_memory_bytes, reset_peak_memory
 from psbench.live.server import Server
-from psbench.live.transports import ENDPOINTS, Endpoint, Transport
+from psbench.live.transports import Endpoint, Transport, open_endpoint
 from psbench.live.worker import Worker
 from psbench.network import Observation
 from psbench.results import CopyLimit, copy_limit
@@ -52,7 +52,7 @@ class Node:
         self._transport: Transport | None = None
         self._log: StepLog[Any] = StepLog()
         self._node: Worker | Server | BareWorker | None = None
-        self._host = this_host()
+        self._host = this_host(ray.get_runtime_context().get_node_id())
 
     def host(self) -> Host:
         """Return where this process lives."""
@@ -74,7 +74,8 @@ class Node:
         if self._transport is not None:
             self._transport.close()
         self._transport = None
-        self._endpoint = ENDPOINTS[transport]("127.0.0.1" if loopback else self._address)
+        interface = "127.0.0.1" if loopback else self._address
+        self._endpoint = open_endpoint(transport, interface, home=self._host.home)
         return self._endpoint.address
 
     def connect(self, addresses: list[str], **world: Any) -> None:

@@ -18,11 +18,12 @@ from psbench.live.job import DIVERGED, OK, Job, Pick, Report
 from psbench.live.picks import measure_networks, picked
 from psbench.live.placement import Layout, Member, Pool
 from psbench.live.shard import check_shards
-from psbench.live.transports import prepare, resolve_transport
+from psbench.live.transports import prepare
 from psbench.live.watch import gather, watch
-from psbench.live.world import form_world
+from psbench.live.world import form_world, realised_transport
+from psbench.network import Network
 from psbench.results import NOT_PINNED, EngineOutput, EvalRow, TrialRow, TrialStatus, crowded
-from psbench.spec import Cell, NetworkFile, Trial
+from psbench.spec import Cell, NetworkFile, Trial, needs_own_all_reduce
 from psbench.training import check_tasks, working_folder
 
 _EVALUATE_SECONDS = 300.0
@@ -55,7 +56,7 @@ class LiveEngine:
     def __enter__(self) -> Self:
         check_tasks(self._cells)
         check_shards(self._cells)
-        prepare(resolve_transport(cell.transport) for cell in self._cells)
+        prepare(cell.transport for cell in self._cells if not needs_own_all_reduce(cell.strategy))
         with contextlib.ExitStack() as stack:
             self.cluster = stack.enter_context(cluster(self._largest.cpus))
             stack.callback(self._close_pool)
@@ -101,7 +102,7 @@ class LiveEngine:
             cell_id=cell_id,
             attempt=attempt,
             loopback=self.cluster.embedded,
-            pick=picked(trial.cell, self._networks),
+            networks=self._networks,
         )
         self._generation += 1
         try:
@@ -153,7 +154,7 @@ class Attempt:
         cell_id: str,
         attempt: int,
         loopback: bool,
-        pick: Pick,
+        networks: Mapping[str, Network],
     ) -> None:
         self._pool = pool
         self._trial = trial
@@ -162,9 +163,10 @@ class Attempt:
             "repeat": trial.repeat,
             "attempt": attempt,
         }
-        self._transport = resolve_transport(trial.cell.transport)
         self._loopback = loopback
-        self._pick = pick
+        self._networks = networks
+        self._transport: str = trial.cell.transport
+        self._pick = Pick()
         self._members: list[Member] = []
         self._cores: list[tuple[int, ...]] = []
 
@@ -172,7 +174,10 @@ class Attempt:
         """Form the world, run the trial in it, evaluate, sum up."""
         cell = self._trial.cell
         self._members = self._pool().take(workers=cell.workers, servers=cell.servers)
-        self._cores = shares_of_cores(cell, [member.host for member in self._members])
+        hosts = [member.host for member in self._members]
+        self._cores = shares_of_cores(cell, hosts)
+        self._transport = realised_transport(cell, hosts)
+        self._pick = picked(cell, self._transport, self._networks)
         form_world(
             self._members,
             transport=self._transport,

@@ -7,9 +7,9 @@ from torch import Tensor
 
 from psbench.live.collective import as_bytes
 from psbench.live.messages import Words
-from psbench.live.transports import SHARED_MEMORY, Transport, Work
+from psbench.live.transports import FROM_ANY, SHARED_MEMORY, Transport, Work
 
-HEADERS, PAYLOADS = 1, 2
+HEADERS, PAYLOADS = FROM_ANY, 2
 """The channels of words and of vectors, in both directions."""
 
 MOST_LETTERS = 32

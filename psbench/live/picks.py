@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from psbench.errors import PlacementError
 from psbench.live.auto import pick
 from psbench.live.bench.calibration import calibrate
 from psbench.live.bench.stage import Stage
 from psbench.live.job import Pick
-from psbench.live.transports import resolve_transport
+from psbench.live.transports import AUTO
 from psbench.network import Network, Timing
 from psbench.schedules import pipelined_chunks
 from psbench.spec import AllReduce, Cell
 from psbench.training import vector_nbytes
 
-AUTO = "auto"
 _ALONE = "ring"  # without rounds, as all are in a world of one
 
 
@@ -28,13 +28,17 @@ def measure_networks(
     """Return the networks that the `auto` among `cells` need, by transport.
 
     Those that are `known` are taken as they are. For each of the others the link is measured once
-    more for each number of workers, and every algorithm on vectors as long as the cells'.
+    more for each number of workers, and every algorithm on vectors as long as the cells'. Which
+    transport `auto` stands for depends on where a cell's actors are.
     """
     found = dict(known)
     wanted: dict[str, dict[int, list[Cell]]] = {}
     for cell in cells:
-        transport = resolve_transport(cell.transport)
-        if is_auto(cell) and cell.workers > 1 and transport not in known:
+        if not is_auto(cell) or cell.workers == 1:
+            continue
+        asked = cell.transport
+        transport = stage_for(cell).transport_of(cell) if asked == AUTO else asked
+        if transport not in known:
             wanted.setdefault(transport, {}).setdefault(cell.workers, []).append(cell)
     for transport, worlds in wanted.items():
         timings: list[Timing] = []
@@ -51,15 +55,23 @@ def measure_networks(
     return found
 
 
-def picked(cell: Cell, networks: Mapping[str, Network]) -> Pick:
-    """Return what `auto` stands for in a cell."""
+def picked(cell: Cell, transport: str, networks: Mapping[str, Network]) -> Pick:
+    """Return what `auto` stands for in a cell over the transport that carries it.
+
+    Raises PlacementError where no network of that transport was measured.
+    """
     if not is_auto(cell):
         return Pick()
     assert isinstance(cell.strategy, AllReduce)
     named = cell.strategy.algorithm != AUTO
     if cell.workers == 1:
         return Pick(chunks=1) if named else Pick(algorithm=_ALONE)
-    network, nbytes = networks[resolve_transport(cell.transport)], vector_nbytes(cell)
+    if transport not in networks:
+        raise PlacementError(
+            f"auto goes by a network of {transport}, and none was measured when the run began: its "
+            f"processes were on other hosts then; name the algorithm, or the transport"
+        )
+    network, nbytes = networks[transport], vector_nbytes(cell)
     if not named:
         return Pick(algorithm=pick(network, workers=cell.workers, nbytes=nbytes))
     link = network.link

@@ -3,14 +3,27 @@
 from collections.abc import Callable, Sequence
 
 from psbench.errors import PlacementError
+from psbench.live.host import Host
 from psbench.live.placement import Member
-from psbench.live.transports import SHARED_MEMORY
+from psbench.live.transports import AUTO, SHARED_MEMORY, resolve_transport
 from psbench.live.watch import gather
+from psbench.spec import Cell, needs_own_all_reduce
+from psbench.units import count
 
 PEER_SECONDS = 240.0
 """The longest any process waits for a message. A backstop: the engine itself notices a process that
 died within seconds, and one that is stopped within half a minute; see `watch`."""
+_OPEN_SECONDS = 180.0
+"""The longest an endpoint takes to open: the first on a host compiles, and others wait for it."""
 _CONNECT_SECONDS = 60.0
+
+
+def realised_transport(cell: Cell, hosts: Sequence[Host]) -> str:
+    """Return what carries the bytes of a cell whose processes live on these hosts, one entry each:
+    what `transport: auto` stands for, or the one asked for."""
+    if cell.transport == AUTO and needs_own_all_reduce(cell.strategy):
+        return "gloo"
+    return resolve_transport(cell.transport, [host.home for host in hosts])
 
 
 def form_world(
@@ -35,7 +48,7 @@ def form_world(
         member.actor.open.remote(transport, loopback=loopback, cores=own)
         for member, own in zip(everyone, cores, strict=True)
     ]
-    addresses = gather(everyone, opened, seconds=_CONNECT_SECONDS, stop=stop)
+    addresses = gather(everyone, opened, seconds=_OPEN_SECONDS, stop=stop)
     names = [member.name for member in everyone]
     joined = [
         member.actor.connect.remote(
@@ -52,9 +65,10 @@ def form_world(
 
 
 def _check_one_host(members: Sequence[Member]) -> None:
-    hosts = {member.host.boot: member.host.name for member in members}
+    hosts = {member.host.home: member.host.name for member in members}
     if len(hosts) > 1:
         raise PlacementError(
             f"transport shared_memory needs all processes on one host, and they are on "
-            f"{', '.join(sorted(hosts.values()))}; use gloo, or fewer workers"
+            f"{count(len(hosts), 'Ray node')} ({', '.join(sorted(hosts.values()))}); use auto or "
+            f"gloo, or fewer workers"
         )

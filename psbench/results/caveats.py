@@ -1,5 +1,8 @@
 """What limits a run's timings, in words: told when it starts, and again below its table."""
 
+from collections.abc import Iterable, Iterator, Mapping
+
+from psbench.results.rows import TrialRow
 from psbench.units import count
 
 _ENOUGH_REPEATS = 3
@@ -23,3 +26,20 @@ def crowded(processes: int, cores: int, *, threads: int = 1) -> str:
     if threads > 1:
         wanted += f" of {threads} threads"
     return f"up to {wanted} on {cores} cores: timings compare but do not scale"
+
+
+def unlike_transports(trials: Iterable[TrialRow], names: Mapping[str, str]) -> Iterator[str]:
+    """Yield what to say of trials that sent their bytes by different transports, for one cell's
+    repeats and for all; `names` are those of the cells, by id. Who sends nothing is passed over."""
+    of_cell: dict[str, dict[str, None]] = {}  # the transports as they come, each once
+    for row in trials:
+        if len(row.messages_sent) > 1 and any(row.messages_sent):
+            of_cell.setdefault(row.cell_id, {})[row.transport] = None
+    everywhere: dict[str, None] = {}
+    for cell_id, own in of_cell.items():
+        everywhere |= own
+        if len(own) > 1:
+            yield f"repeats differ in transport ({', '.join(own)}): {names[cell_id]}"
+    if len(everywhere) > 1:
+        told = ", ".join(everywhere)
+        yield f"transports differ ({told}): compare only cells of the same one"

@@ -76,7 +76,7 @@ class TrialRow:
     status: TrialStatus
     error: str | None
     transport: str
-    """The transport that carried the bytes: what `auto` chose."""
+    """The transport that carried the bytes: what `auto` chose, or `auto` where it had not yet."""
     steps: int
     """Steps done, warm-up included."""
     samples: int

@@ -40,6 +40,7 @@ from psbench.spec.strategy import (
     NoSync,
     ParameterServer,
     Strategy,
+    needs_own_all_reduce,
     strategy_label,
     sums_over_ranks,
 )
@@ -83,6 +84,7 @@ __all__ = [
     "Trial",
     "cell_fields",
     "cell_id",
+    "needs_own_all_reduce",
     "network_of",
     "read_network",
     "spec_schema",

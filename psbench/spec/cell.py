@@ -15,9 +15,9 @@ from psbench.spec.strategy import (
     AllReduce,
     Bare,
     Ddp,
-    Native,
     ParameterServer,
     Strategy,
+    needs_own_all_reduce,
     strategy_label,
     sums_over_ranks,
 )
@@ -107,7 +107,7 @@ class Cell(Frozen):
     target: Target | None = None
     engine: Engine = "live"
     transport: Transport = "auto"
-    """what carries bytes between processes"""
+    """what carries bytes between processes; auto: shared memory on a host, gloo between hosts"""
 
     @field_validator("strategy")
     @classmethod
@@ -239,7 +239,7 @@ class Cell(Frozen):
     @classmethod
     def _carries_the_strategy(cls, transport: Transport, info: ValidationInfo) -> Transport:
         strategy = info.data.get("strategy")
-        if transport == "shared_memory" and isinstance(strategy, Native | Ddp):
+        if transport == "shared_memory" and strategy and needs_own_all_reduce(strategy):
             raise conflict(
                 f"shared_memory has no all-reduce of its own for {strategy.kind}; write gloo"
             )

@@ -180,6 +180,11 @@ def sums_over_ranks(strategy: AnyStrategy) -> bool:
     return isinstance(strategy, AllReduce | Native | Ddp)
 
 
+def needs_own_all_reduce(strategy: AnyStrategy) -> bool:
+    """Say whether the transport's own all-reduce is what sums."""
+    return isinstance(strategy, Native | Ddp)
+
+
 def strategy_label(strategy: AnyStrategy) -> str:
     """Return the strategy's short name, with what differs from it: "ring(chunks=8, overlap)"."""
     fields = strategy.model_dump(by_alias=True, exclude_defaults=True)

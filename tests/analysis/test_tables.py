@@ -91,7 +91,7 @@ def test_the_largest_node_has_the_peak_memory(write_run, cell, trial_row):
 def test_what_all_cells_share_is_in_the_title(write_run, cell, trial_row):
     ring = cell("ring", 2)
     lines = _printed(load(write_run([ring], [trial_row(ring["id"])])), width=120, terminal=True)
-    assert lines[0].startswith("quickstart: 2 workers, medians over 1 repeat")
+    assert lines[0].startswith("quickstart: 2 workers over gloo, medians over 1 repeat")
     assert "workers" not in "".join(lines[1:4])
 
 
@@ -139,10 +139,46 @@ def test_notes_name_what_limits_the_comparison(write_run, cell, trial_row, eval_
         "target not reached by 1 of 2: ps-async, 2 workers",
         "2 repeats: too few to tell a difference from noise; ask for 3 or more",
         "up to 3 processes on 2 cores: timings compare but do not scale",
+        "repeats differ in transport (other, gloo): ps-async, 2 workers",
         "transports differ (gloo, other): compare only cells of the same one",
         "some trials ran on several clocks: their wait and communication cannot be told apart",
     ]
     assert found == expected
+
+
+def test_the_table_tells_transports_that_differ_and_those_who_send_nothing_do_not_matter(
+    write_run, cell, trial_row
+):
+    ring, native, none = cell("ring", 2), cell("native", 2), cell("none", 2)
+    silent = {"messages_sent": (0, 0), "transport": "shared_memory"}
+    rows = [
+        trial_row(ring["id"]),
+        trial_row(native["id"], messages_sent=(-1, -1)),  # not counted
+        trial_row(none["id"], **silent),
+    ]
+    alike = load(write_run([ring, native, none], rows))
+    assert not [note for note in notes(alike) if "transport" in note]
+    rows[0] = trial_row(ring["id"], transport="shared_memory")
+    unlike = load(write_run([ring, native, none], rows))
+    assert [note for note in notes(unlike) if "transport" in note] == [
+        "transports differ (shared_memory, gloo): compare only cells of the same one"
+    ]
+    title, *lines = _printed(unlike, width=120, terminal=True)
+    assert title.startswith("quickstart: 2 workers, medians")
+    told = dict(line.split()[:2] for line in lines if len(line.split()) > 1)
+    assert told["strategy"] == "transport"
+    assert [told[name] for name in ("ring", "native", "none")] == [
+        "shared_memory", "gloo", "shared_memory",
+    ]  # fmt: skip
+
+
+def test_what_auto_took_is_told_from_what_was_asked_for(write_run, cell, trial_row):
+    ring, tree = cell("ring", 2), cell("tree", 2, transport="gloo")
+    results = load(write_run([ring, tree], [trial_row(ring["id"]), trial_row(tree["id"])]))
+    title, *lines = _printed(results, width=120, terminal=True)
+    assert title.startswith("quickstart: 2 workers over gloo, medians")
+    assert any(line.startswith("ring     gloo (auto) ") for line in lines)
+    assert any(line.startswith("tree     gloo        ") for line in lines)
 
 
 def test_notes_say_once_what_auto_took(write_run, cell, trial_row):

@@ -66,7 +66,7 @@ def check_results(folder):
     assert set(results.trials["strategy"]) == {"ring", "ps-async"}
     assert set(results.trials["workers"]) == {2}
     assert sorted(results.trials["repeat"]) == [0, 0, 1, 1]
-    assert set(results.trials["transport"]) == {"gloo"}
+    assert set(results.trials["transport"]) == {"shared_memory"}
     ring = results.steps[results.steps["strategy"] == "ring"]
     assert len(ring) == 2 * 2 * 40
     assert len(results.evals) == 4 * 2

@@ -26,14 +26,14 @@ def spec(**changes):
     return Spec(**fields | changes)
 
 
-def trial(cell, repeat, status="ok", attempt=1):
+def trial(cell, repeat, status="ok", attempt=1, transport="gloo", messages=(3, 3)):
     return TrialRow(
         cell_id=cell_id(cell),
         repeat=repeat,
         attempt=attempt,
         status=status,
         error=None,
-        transport="gloo",
+        transport=transport,
         steps=40,
         samples=1,
         seconds=1.0,
@@ -42,7 +42,7 @@ def trial(cell, repeat, status="ok", attempt=1):
         pushes_applied=None,
         bytes_sent=(),
         bytes_received=(),
-        messages_sent=(),
+        messages_sent=messages,
         messages_received=(),
         node_hosts=(),
         one_clock=True,
@@ -123,6 +123,26 @@ def test_a_loss_is_reached_from_above(tmp_path):
     ]
     (warning,) = all_warnings(write(tmp_path, asked, rows), asked.cells())
     assert warning == "target loss 0.5 not reached by 2 of 3 trials: ring, 2 workers"
+
+
+def test_transports_that_differ_are_told_in_the_words_of_the_summary(tmp_path):
+    asked = spec(repeats=3, strategy=None, matrix={"strategy": ["ring", "native", "none"]})
+    ring, native, none = asked.cells()
+    rows = [
+        *(trial(none, repeat, transport="shared_memory", messages=(0, 0)) for repeat in range(3)),
+        *(trial(native, repeat, messages=(-1, -1)) for repeat in range(3)),  # not counted
+        *(trial(ring, repeat) for repeat in range(3)),
+    ]
+    run = write(tmp_path / "alike", asked, rows)
+    assert all_warnings(run, asked.cells()) == []
+    rows[-1] = trial(ring, 2, transport="shared_memory")
+    run = write(tmp_path / "unlike", asked, rows)
+    told = all_warnings(run, asked.cells())
+    assert told == [
+        "repeats differ in transport (gloo, shared_memory): ring, 2 workers",
+        "transports differ (gloo, shared_memory): compare only cells of the same one",
+    ]
+    assert told[-1] in notes(load(run))
 
 
 @pytest.mark.parametrize(("repeats", "num"), [(1, 1), (2, 1), (3, 0)])

@@ -1,18 +1,26 @@
 """Worlds of real transports: one thread a process, each with an endpoint of its own on loopback."""
 
+import dataclasses
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
 import torch
 
+from psbench.live.host import this_host
 from psbench.live.job import Job, StepLog
 from psbench.live.server import Server
-from psbench.live.transports import ENDPOINTS, resolve_transport
+from psbench.live.transports import open_endpoint
 from psbench.live.worker import Worker
+from psbench.live.world import realised_transport
 from psbench.spec import Trial
 
 DEADLINE = 20.0
+
+
+def home_of(rank):
+    """Of two hosts, that of a process, where a transport asks for it."""
+    return "one" if rank < 2 else "other"
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +37,9 @@ def connect():
     with ExitStack() as stack:
 
         def make(world, transport="gloo", deadline=DEADLINE, generation=1):
-            endpoints = [ENDPOINTS[transport]("127.0.0.1") for _ in range(world)]
+            endpoints = [
+                open_endpoint(transport, "127.0.0.1", home=home_of(rank)) for rank in range(world)
+            ]
             addresses = [endpoint.address for endpoint in endpoints]
 
             def join(rank):
@@ -82,11 +92,14 @@ class Outcome:
 def run_trial(connect, everywhere):
     """`run_trial(cell, seed=0, repeat=0, prepare=None)` -> Outcome: real loops, real bytes.
 
-    `prepare(nodes)` may change the workers and servers before they start.
+    `prepare(nodes)` may change the workers and servers before they start. With `apart` they are on
+    two hosts, as far as `transport: auto` goes.
     """
 
-    def run(cell, seed=0, repeat=0, prepare=None):
-        transports = connect(cell.workers + cell.servers, resolve_transport(cell.transport))
+    def run(cell, seed=0, repeat=0, prepare=None, apart=False):
+        homes = [home_of(rank) if apart else "one" for rank in range(cell.processes)]
+        hosts = [dataclasses.replace(this_host(), home=home) for home in homes]
+        transports = connect(cell.processes, realised_transport(cell, hosts))
         job = Job(trial=Trial(cell=cell, repeat=repeat, seed=seed), generation=7, folder=".")
         logs = [StepLog() for _ in range(cell.workers)]
         nodes = [

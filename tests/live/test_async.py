@@ -23,11 +23,13 @@ def make_cell(strategy, workers, task=None, **fields):
     return spec.cells()[0]
 
 
-@pytest.mark.parametrize("transport", ["gloo", "shared_memory"])
+@pytest.mark.parametrize(
+    ("transport", "apart"), [("gloo", False), ("shared_memory", False), ("auto", True)]
+)
 @pytest.mark.parametrize("workers", [1, 2, 3, 5])
-def test_every_push_is_applied_and_answered_once(workers, transport, run_trial):
+def test_every_push_is_applied_and_answered_once(workers, transport, apart, run_trial):
     cell = make_cell("ps-async", workers, transport=transport)
-    outcome = run_trial(cell)
+    outcome = run_trial(cell, apart=apart)
     *workers_reports, server = outcome.reports
     sent = sum(report.pushes_sent for report in workers_reports)
     acknowledged = sum(report.pushes for report in workers_reports)
@@ -51,9 +53,11 @@ def test_staleness_adds_up_to_the_versions_each_worker_saw(workers, run_trial):
         assert sum(row.staleness + 1 for row in rows) == span
 
 
-@pytest.mark.parametrize("transport", ["gloo", "shared_memory"])
+@pytest.mark.parametrize(
+    ("transport", "apart"), [("gloo", False), ("shared_memory", False), ("auto", True)]
+)
 @pytest.mark.parametrize("strategy", ["ps-sync", "ps-async"])
-def test_no_reply_mixes_two_versions(strategy, transport, run_trial):
+def test_no_reply_mixes_two_versions(strategy, transport, apart, run_trial):
     """Each push is one number throughout, so the server's vector is one number at each version."""
     workers, seen = 4, []
 
@@ -70,7 +74,7 @@ def test_no_reply_mixes_two_versions(strategy, transport, run_trial):
             learner.compute = compute
 
     cell = make_cell(strategy, workers, {"payload": "4 MB"}, steps=15, transport=transport)
-    run_trial(cell, prepare=mark_pushes)
+    run_trial(cell, prepare=mark_pushes, apart=apart)
     assert len(seen) >= 14 * workers
     assert all(len(values) == 1 for values in seen)
     if strategy == "ps-sync":  # the sum over ranks of 1000 step + rank

@@ -204,7 +204,7 @@ def test_what_cannot_be_measured_is_refused(wrong, message):
 
 def test_a_core_is_taken_in_turn_where_there_are_more_processes():
     def on(boot, cores):
-        return Host(name=boot, pid=1, started="1", boot=boot, pid_space="1", cores=cores)
+        return Host(name=boot, pid=1, started="1", boot=boot, pid_space="1", home=boot, cores=cores)
 
     hosts = [on("a", (0, 2)), on("b", (5,)), on("a", (0, 2)), on("a", (0, 2)), on("b", (5,))]
     assert in_turn(hosts) == [(0,), (5,), (2,), (0,), (5,)]

@@ -63,7 +63,7 @@ def test_bytes_of_a_live_run_are_those_of_the_schedule(engine, strategy):
     rows, _, summary = outputs(engine, cell)
     assert summary.status == "ok"
     assert summary.error is None
-    assert summary.transport == "gloo"
+    assert summary.transport == "shared_memory"
     moved = traffic(ALGORITHMS[strategy](5), 9610 + 1, itemsize=4)  # the loss travels too
     assert summary.bytes_sent == tuple((cell.steps * moved.bytes_sent).tolist())
     assert summary.bytes_received == tuple((cell.steps * moved.bytes_received).tolist())

@@ -71,7 +71,7 @@ def test_processes_are_held_to_cores_of_their_own_where_there_are_enough(engine)
 
 
 def host(boot, cores, pid=1):
-    return Host(name=boot, pid=pid, started="1", boot=boot, pid_space="p", cores=cores)
+    return Host(name=boot, pid=pid, started="1", boot=boot, pid_space="p", home=boot, cores=cores)
 
 
 def test_cores_are_shared_out_in_turn_on_each_machine():

@@ -52,13 +52,14 @@ def last_of(cell, **seeds):
 
 @pytest.mark.parametrize("workers", WORLDS)
 @pytest.mark.parametrize(
-    ("strategy", "transport"),
-    [(strategy, "gloo") for strategy in STRATEGIES]
-    + [(strategy, "shared_memory") for strategy in STRATEGIES if strategy != "native"],
+    ("strategy", "transport", "apart"),
+    [(strategy, "gloo", False) for strategy in STRATEGIES]
+    + [(strategy, "shared_memory", False) for strategy in STRATEGIES if strategy != "native"]
+    + [(strategy, "auto", True) for strategy in STRATEGIES],
 )
-def test_float64_equals_the_single_process_run(strategy, transport, workers, run_trial):
+def test_float64_equals_the_single_process_run(strategy, transport, apart, workers, run_trial):
     cell = make_cell(strategy, workers, "float64", transport=transport)
-    outcome = run_trial(cell)
+    outcome = run_trial(cell, apart=apart)
     expected = last_of(cell, seed=0, repeat=0)
     for rank in range(workers):
         assert distance(outcome.parameters(rank), expected) <= 1e-10

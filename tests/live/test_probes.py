@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from psbench.errors import PlacementError
 from psbench.live.auto import ASSUMED, ON_ONE_HOST, network_file, network_from, pick
 from psbench.live.bench.probes import probe_link
 from psbench.live.job import Pick
@@ -48,31 +49,33 @@ def test_auto_is_the_fastest_for_the_length_of_the_vector():
     assert pick(NETWORK, workers=2, nbytes=1024) == "tree"
     assert pick(NETWORK, workers=2, nbytes=2**20) == "ring"
     networks = {"gloo": NETWORK}
-    assert picked(cell_of(task={"payload": "1 MiB"}), networks).algorithm == "ring"
-    assert picked(cell_of(task={"payload": "1 KiB"}), networks).algorithm == "tree"
-    assert picked(cell_of(strategy="tree"), networks) == Pick()
-    assert picked(cell_of(strategy="ps-sync"), networks) == Pick()
-    assert picked(cell_of(workers=1), {}).algorithm in ALGORITHMS
+    assert picked(cell_of(task={"payload": "1 MiB"}), "gloo", networks).algorithm == "ring"
+    assert picked(cell_of(task={"payload": "1 KiB"}), "gloo", networks).algorithm == "tree"
+    assert picked(cell_of(strategy="tree"), "gloo", {}) == Pick()
+    assert picked(cell_of(strategy="ps-sync"), "gloo", {}) == Pick()
+    assert picked(cell_of(workers=1), "gloo", {}).algorithm in ALGORITHMS
+    with pytest.raises(PlacementError, match="a network of shared_memory, and none was measured"):
+        picked(cell_of(), "shared_memory", networks)
 
 
 @pytest.mark.parametrize("name", ["tree", "double_tree"])
 def test_automatic_chunks_are_those_of_the_least_cost(name):
     strategy = {"kind": "all_reduce", "algorithm": name, "chunks": "auto"}
     cell = cell_of(strategy=strategy, task={"payload": "1 MiB"}, workers=8)
-    found = picked(cell, {"gloo": NETWORK})
+    found = picked(cell, "gloo", {"gloo": NETWORK})
     assert found.algorithm is None
     costs = {c: COSTS[name](8, 2**20, num_chunks=c, **LINK.costs()) for c in range(1, 400)}
     assert costs[found.chunks] == min(costs.values())
     assert 10 < found.chunks < 200
     alone = cell_of(strategy=strategy, workers=1)
-    assert picked(alone, {}) == Pick(chunks=1)
+    assert picked(alone, "gloo", {}) == Pick(chunks=1)
 
 
 def test_what_is_known_or_not_needed_is_not_measured():
     def never(cell):
         raise AssertionError("nothing is to be measured")
 
-    cells = [cell_of(), cell_of(workers=1, transport="shared_memory"), cell_of(strategy="ring")]
+    cells = [cell_of(transport="gloo"), cell_of(workers=1), cell_of(strategy="ring")]
     assert measure_networks(cells, {"gloo": NETWORK}, never) == {"gloo": NETWORK}
     assert measure_networks(cells[1:], {}, never) == {}
 

@@ -14,11 +14,16 @@ import torch
 from psbench.errors import PeerLost, PeerTimeout, TransportError
 from psbench.live.letters import letters_over
 from psbench.live.messages import Request, Words
-from psbench.live.transports import ENDPOINTS, OWN_ALL_REDUCE
+from psbench.live.transports import ENDPOINTS, FROM_ANY, MIXED, OWN_ALL_REDUCE, open_endpoint
 
 WORLDS = [1, 2, 3, 5]
 
-pytestmark = pytest.mark.parametrize("name", sorted(ENDPOINTS))
+pytestmark = pytest.mark.parametrize("name", [*sorted(ENDPOINTS), MIXED])
+
+
+def endpoint_of(name, rank):
+    """Of the mixed transport, 0 and 1 are on one host and the others on another."""
+    return open_endpoint(name, "127.0.0.1", home="one" if rank < 2 else "other")
 
 
 def numbers(*values, dtype=torch.int64):
@@ -106,7 +111,7 @@ def test_receives_from_any(name, world, connect, everywhere):
     def talk(transport):
         if not transport.capabilities.recv_any:
             pytest.skip(f"{name} cannot receive from any")
-        channel = transport.channel(3)
+        channel = transport.channel(FROM_ANY)
         if transport.rank:
             for i in range(4):
                 channel.exchange([(0, numbers(100 * transport.rank + i))], []).synchronize()
@@ -217,7 +222,7 @@ def test_a_closed_transport_says_so(name, connect):
 
 
 def test_another_generation_is_kept_out(name):
-    endpoints = [ENDPOINTS[name]("127.0.0.1") for _ in range(2)]
+    endpoints = [endpoint_of(name, rank) for rank in range(2)]
     addresses = [endpoint.address for endpoint in endpoints]
 
     def join(rank):
@@ -253,17 +258,17 @@ def own_sockets():
 
 
 def member(name, rank):
-    """A process of a world of three: 2 only joins; 0 and 1 wait for a message of 2."""
-    endpoint = ENDPOINTS[name]("127.0.0.1")
+    """A process of a world of three: 1 only joins; 0 and 2 wait for a message of 1."""
+    endpoint = endpoint_of(name, rank)
     print(endpoint.address, flush=True)
     addresses = input().split()
     transport = endpoint.connect(addresses, rank=rank, generation=1, deadline=30.0)
     transport.barrier()
     print("joined", flush=True)
-    if rank == 2:
+    if rank == 1:
         signal.pause()
     try:
-        transport.channel(0).exchange([], [(2, numbers(0))]).synchronize()
+        transport.channel(0).exchange([], [(1, numbers(0))]).synchronize()
     except TransportError as error:
         print(type(error).__name__, error, flush=True)
 
@@ -283,12 +288,12 @@ def test_a_killed_peer_is_lost_at_once_and_by_name(name):
         for process in processes:
             print(*addresses, file=process.stdin, flush=True)
         assert [process.stdout.readline() for process in processes] == ["joined\n"] * 3
-        processes[2].kill()
+        processes.pop(1).kill()
         killed = time.monotonic()
-        for process in processes[:2]:
+        for process in processes:
             kind, _, text = process.stdout.readline().partition(" ")
             assert kind == PeerLost.__name__
-            assert "rank 2" in text
+            assert "rank 1" in text
         assert time.monotonic() - killed < 5
 
 

@@ -12,7 +12,7 @@ from psbench.live.placement import Member
 
 
 def member(name):
-    host = Host(name="here", pid=7, started="1", boot="b", pid_space="p", cores=(0,))
+    host = Host(name="here", pid=7, started="1", boot="b", pid_space="p", home="h", cores=(0,))
     return Member(name=name, is_rank=name.startswith("rank"), actor=None, host=host)
 
 

@@ -27,8 +27,9 @@ def calibrate(
 ) -> tuple[Network, LinkFit]:
     """Return the network of a transport, with timings for each number of workers, and the fit of
     its link. `stage` needs two actors at least; `say` is told, in a line, of what begins."""
+    worlds = list(worlds)
     say(f"{transport}: messages between 2 workers")
-    fit = probe(stage, transport)
+    fit = probe(stage, transport, among=max(2, *worlds))
     points = [
         Point(algorithm=name, nbytes=size, calls=_calls_of(size))
         for size in sorted(sizes)
@@ -62,9 +63,9 @@ def _timings(
         )
 
 
-def probe(stage: Stage, transport: str) -> LinkFit:
-    """Return the fit of a link between two of the actors."""
-    members = stage.form(transport, workers=2)
+def probe(stage: Stage, transport: str, *, among: int) -> LinkFit:
+    """Return the fit of a link between two of the first actors."""
+    members = stage.form_pair(transport, among=among)
     calls = [member.actor.probe_link.remote() for member in members]
     told = gather(members, calls, seconds=_PROBE_SECONDS, stop=stage.stop)
     return fit_link(told[0])

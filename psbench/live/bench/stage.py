@@ -12,7 +12,8 @@ from psbench.live.bench.plan import Point
 from psbench.live.host import Host
 from psbench.live.placement import Member, Pool
 from psbench.live.watch import gather, watch
-from psbench.live.world import form_world
+from psbench.live.world import form_world, realised_transport
+from psbench.spec import Cell
 
 _DRAIN_SECONDS = 30.0
 
@@ -33,9 +34,23 @@ class Stage:
         self._generation = secrets.randbits(40)
         self.stop = stop
 
+    def transport_of(self, cell: Cell) -> str:
+        """Return what carries the bytes of a cell on these actors."""
+        members = self._pool.take(workers=cell.workers, servers=cell.servers)
+        return realised_transport(cell, [member.host for member in members])
+
     def form(self, transport: str, *, workers: int, servers: int = 0) -> list[Member]:
         """Return the members of a new world. Raises TransportError, naming who failed."""
-        members = self._pool.take(workers=workers, servers=servers)
+        return self._form(transport, self._pool.take(workers=workers, servers=servers))
+
+    def form_pair(self, transport: str, *, among: int) -> list[Member]:
+        """Return the members of a new world of two of the first actors, on different hosts if any
+        of them are: what lies between these costs most."""
+        first, *others = self._pool.take(workers=among, servers=0)
+        apart = (other for other in others if other.host.home != first.host.home)
+        return self._form(transport, [first, next(apart, others[0])])
+
+    def _form(self, transport: str, members: list[Member]) -> list[Member]:
         self._generation += 1
         form_world(
             members,

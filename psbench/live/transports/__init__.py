@@ -1,8 +1,9 @@
 """How bytes move between processes: the contract, and the transports that keep it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from psbench.live.transports.base import (
+    FROM_ANY,
     Capabilities,
     Channel,
     Endpoint,
@@ -16,7 +17,10 @@ from psbench.live.transports.process_group import (
     guarded,
 )
 
+AUTO = "auto"
 SHARED_MEMORY = "shared_memory"
+MIXED = "shared_memory+gloo"
+"""What `auto` stands for where some processes share a host and others do not."""
 
 
 def _shared_memory(host: str) -> Endpoint:
@@ -36,20 +40,40 @@ OWN_ALL_REDUCE = ("gloo",)
 
 
 def prepare(names: Iterable[str]) -> None:
-    """Have what these transports compile compiled, before the actors need it."""
-    if SHARED_MEMORY in names:
+    """Have what these transports, or `auto`, compile compiled, before the actors need it."""
+    if {SHARED_MEMORY, MIXED, AUTO} & set(names):
         from psbench.live.machine import warm  # imports numba
 
         warm()
 
 
-def resolve_transport(asked: str) -> str:
-    """Return the transport that `auto` stands for, or the one asked for."""
-    return "gloo" if asked == "auto" else asked
+def resolve_transport(asked: str, homes: Sequence[str]) -> str:
+    """Return the transport that `auto` stands for, or the one asked for.
+
+    `homes` has an entry for each process, which is the same for those of one host.
+    """
+    if asked != AUTO:
+        return asked
+    hosts = len(set(homes))
+    if hosts == 1:
+        return SHARED_MEMORY
+    return "gloo" if hosts == len(homes) else MIXED
+
+
+def open_endpoint(transport: str, interface: str, *, home: str) -> Endpoint:
+    """Open an endpoint on a host's interface; `home` is the same for all processes of the host."""
+    if transport == MIXED:
+        from psbench.live.transports.mixed import MixedEndpoint  # imports numba
+
+        return MixedEndpoint(interface, home)
+    return ENDPOINTS[transport](interface)
 
 
 __all__ = [
+    "AUTO",
     "ENDPOINTS",
+    "FROM_ANY",
+    "MIXED",
     "OWN_ALL_REDUCE",
     "SHARED_MEMORY",
     "Capabilities",
@@ -61,6 +85,7 @@ __all__ = [
     "Transport",
     "Work",
     "guarded",
+    "open_endpoint",
     "prepare",
     "resolve_transport",
 ]

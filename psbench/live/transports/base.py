@@ -15,6 +15,10 @@ from torch import Tensor
 Message = tuple[int, Tensor]
 """A peer and a contiguous 1-D tensor: sent from, or received into. It may be of length 0."""
 
+FROM_ANY = 1
+"""The one channel on which messages are received from any peer: a transport that reaches its peers
+in several ways sends all messages of this channel in the same."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
@@ -44,7 +48,10 @@ class Channel(Protocol):
         """Start all sends and receives of one round, in the order given for each peer."""
 
     def recv_any(self, buffer: Tensor) -> int:
-        """Receive the next message of any peer into `buffer`; block, and return whose it was."""
+        """Receive the next message of any peer into `buffer`; block, and return whose it was.
+
+        On channel FROM_ANY alone.
+        """
 
 
 class Endpoint(Protocol):
