@@ -158,7 +158,7 @@ def test_letters_bring_words_and_the_vector_behind_them(name, world, connect, ev
         request, answer = Words(Request), Words(Request)
         for turn, length in enumerate(BEHIND):
             number = 10 * rank + turn
-            asked = Request(rank, turn, dtype=0, numel=number, kind=0, pulled_version=0)
+            asked = Request(rank, turn, dtype=0, numel=number, shard=0, kind=0, pulled_version=0)
             request.put(asked)
             works = letters.send(0, request, vector(length, number))
             letters.receive(0, answer)
