@@ -23,7 +23,7 @@ from psbench.live.collective import Collective, collective_for
 from psbench.live.counters import Counters
 from psbench.live.headers import Header
 from psbench.live.host import this_host
-from psbench.live.transports import ENDPOINTS, SHARED_MEMORY, Transport, prepare
+from psbench.live.transports import ENDPOINTS, OBJECT_STORE, SHARED_MEMORY, Transport, prepare
 from psbench.schedules import ALGORITHMS, Schedule, schedule_for
 from psbench.spec.messages import unknown
 
@@ -54,6 +54,8 @@ def all_reduce(
     """
     _known("algorithm", algorithm, ALGORITHMS)
     _known("transport", transport, (*ENDPOINTS, "auto"))
+    if transport == OBJECT_STORE:
+        raise SpecError("object_store needs Ray's actors; use shared_memory or gloo")
     world = dist.get_world_size(group)
     hosts = _told_by_all(this_host().boot, group)
     per_host = _ranks_per_host(algorithm, hosts)

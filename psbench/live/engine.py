@@ -17,7 +17,7 @@ from psbench.live.host import Host
 from psbench.live.job import DIVERGED, OK, Job, Pick, Report
 from psbench.live.picks import measure_networks, picked
 from psbench.live.placement import Layout, Member, Pool
-from psbench.live.transports import prepare, resolve_transport
+from psbench.live.transports import OBJECT_STORE, prepare, resolve_transport
 from psbench.live.watch import gather, watch
 from psbench.live.world import form_world
 from psbench.results import NOT_PINNED, EngineOutput, EvalRow, TrialRow, TrialStatus, crowded
@@ -53,9 +53,12 @@ class LiveEngine:
 
     def __enter__(self) -> Self:
         check_tasks(self._cells)
-        prepare(resolve_transport(cell.transport) for cell in self._cells)
+        transports = {resolve_transport(cell.transport) for cell in self._cells}
+        prepare(transports)
         with contextlib.ExitStack() as stack:
-            self.cluster = stack.enter_context(cluster(self._largest.cpus))
+            self.cluster = stack.enter_context(
+                cluster(self._largest.cpus, vectors=OBJECT_STORE in transports)
+            )
             stack.callback(self._close_pool)
             self._pool_for(self._largest)
             self._networks = measure_networks(self._cells, self._networks, self._stage_for)

@@ -25,6 +25,7 @@ from psbench.spec.task import Optimizer, PayloadTask, Task
 from psbench.units import count
 
 Count = Annotated[int, Field(ge=1)]
+_HAVE_AN_ALL_REDUCE = ("auto", "gloo")
 _NOT_IN_A_PLAIN_LOOP = ("accumulate", "compute", "eval_every")
 Workers = Annotated[int, Field(ge=1, le=65_536)]
 
@@ -230,8 +231,9 @@ class Cell(Frozen):
     @field_validator("transport")
     @classmethod
     def _carries_the_strategy(cls, transport: Transport, info: ValidationInfo) -> Transport:
-        if transport == "shared_memory" and isinstance(info.data.get("strategy"), Native):
-            raise conflict("shared_memory has no all-reduce of its own for native; write gloo")
+        lacks = transport not in _HAVE_AN_ALL_REDUCE
+        if lacks and isinstance(info.data.get("strategy"), Native):
+            raise conflict(f"{transport} has no all-reduce of its own for native; write gloo")
         return transport
 
     @property

@@ -13,6 +13,7 @@ from psbench.live.transports.base import (
 from psbench.live.transports.process_group import ProcessGroupEndpoint, ProcessGroupTransport
 
 SHARED_MEMORY = "shared_memory"
+OBJECT_STORE = "object_store"
 
 
 def _shared_memory(host: str) -> Endpoint:
@@ -21,9 +22,16 @@ def _shared_memory(host: str) -> Endpoint:
     return SharedMemoryEndpoint(host)
 
 
+def _object_store(host: str) -> Endpoint:
+    from psbench.live.transports.object_store import ObjectStoreEndpoint  # imports ray
+
+    return ObjectStoreEndpoint(host)
+
+
 ENDPOINTS: dict[str, Callable[[str], Endpoint]] = {
     "gloo": ProcessGroupEndpoint,
     SHARED_MEMORY: _shared_memory,
+    OBJECT_STORE: _object_store,
 }
 """How each transport opens an endpoint on a host's interface."""
 
@@ -46,6 +54,7 @@ def resolve_transport(asked: str) -> str:
 
 __all__ = [
     "ENDPOINTS",
+    "OBJECT_STORE",
     "OWN_ALL_REDUCE",
     "SHARED_MEMORY",
     "Capabilities",
