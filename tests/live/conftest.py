@@ -36,6 +36,7 @@ def nodes(request):
     import ray
 
     from psbench.live.actors import Node
+    from psbench.live.cluster import cluster
 
     made = []
 
@@ -51,11 +52,10 @@ def nodes(request):
         made.extend(Node.options(num_cpus=0).remote() for _ in range(world - len(made)))
         return made[:world]
 
-    ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False)
-    ray.cloudpickle.register_pickle_by_value(request.module)  # actors cannot import it
-    yield take
-    ray.cloudpickle.unregister_pickle_by_value(request.module)
-    ray.shutdown()
+    with cluster(8, vectors=True):
+        ray.cloudpickle.register_pickle_by_value(request.module)  # actors cannot import it
+        yield take
+        ray.cloudpickle.unregister_pickle_by_value(request.module)
 
 
 @dataclass(frozen=True)

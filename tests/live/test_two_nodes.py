@@ -9,9 +9,9 @@ from psbench.live.engine import LiveEngine
 from psbench.spec import Spec, Trial, cell_id
 
 
-def make_cell(workers, **fields):
+def make_cell(workers, payload="4 kB", **fields):
     (cell,) = Spec(
-        name="nodes", task={"payload": "4 kB"}, steps=3, strategy="ring", workers=workers, **fields
+        name="nodes", task={"payload": payload}, steps=3, strategy="ring", workers=workers, **fields
     ).cells()
     return cell
 
@@ -41,9 +41,11 @@ def nodes_of(cell, engine):
 def test_hosts_are_nodes_where_there_are_as_many(two_nodes):
     hosts = make_cell(4, cluster={"ranks_per_host": 2})
     emulated = make_cell(2, cluster={"ranks_per_host": 1, "placement": "pack"})
-    with LiveEngine([hosts, emulated]) as engine:
+    stored = make_cell(4, "1 MB", cluster={"ranks_per_host": 2}, transport="object_store")
+    with LiveEngine([hosts, stored, emulated]) as engine:
         a, b, c, d = nodes_of(hosts, engine)
         assert a == b != c == d
+        assert nodes_of(stored, engine) == [a, b, c, d], "the store carries between nodes"
         assert len(set(nodes_of(emulated, engine))) == 1
     assert ray.is_initialized(), "the cluster is not the engine's to end"
 

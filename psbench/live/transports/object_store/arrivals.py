@@ -5,6 +5,7 @@ A thread of the actor's brings it (`deliver`); the thread that the endpoint belo
 
 import threading
 import time
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -63,7 +64,7 @@ class Arrivals:
                 self._changed.wait(left)
 
 
-_OPEN: dict[str, Arrivals] = {}
+_OPEN: WeakValueDictionary[str, Arrivals] = WeakValueDictionary()
 """By the name of the endpoint: to this process what its ports are to a host."""
 
 

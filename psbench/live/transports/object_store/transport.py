@@ -2,8 +2,8 @@
 
 Small arguments (up to 100 KB) travel inside the call; Ray puts larger ones into the object store,
 where the receiver reads them in place and copies them into its buffer. The call's answer says that
-a message has come: until then its sender waits. What the store keeps goes with the answer and the
-receiver's last reference to it.
+a message has come: until then its sender waits. The store lets go of a message once that is
+answered and the receiver has copied it.
 """
 
 import base64
@@ -40,7 +40,11 @@ _NOTHING = np.zeros(0, dtype=np.uint8)
 
 
 class ObjectStoreEndpoint:
-    """A name in the Ray actor that this process is; `host` plays no part."""
+    """A name in the Ray actor that this process is; `host` plays no part.
+
+    The actor has a method `deliver`, in a concurrency group of its own, that hands what it is
+    called with to `arrivals.deliver`. Raises TransportError where this process is no actor.
+    """
 
     def __init__(self, host: str) -> None:
         del host
