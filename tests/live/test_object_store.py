@@ -58,7 +58,7 @@ def nothing_stored():
 
 @pytest.mark.parametrize("world", [1, 2, 3, 5])
 def test_sums_are_exact_and_bytes_are_those_of_the_schedule(world, connect, everywhere):
-    lengths = [0, 1, world + 1, 1009, STORED * 5]  # parts of the last are stored, too
+    lengths = [0, world - 1, 1009, 5 * STORED]  # parts of the last are stored, too
     given = np.random.default_rng(world).integers(-99, 99, (world, max(lengths)))
     schedules = {name: schedule_for(name, world) for name in ALGORITHMS}
 
@@ -180,8 +180,8 @@ def test_who_is_sent_to_after_it_left_is_lost(connect, everywhere):
         everywhere(connect(2, "object_store"), leave_or_talk)
 
 
-def test_only_actors_can_be_reached(nodes):
-    nodes(0)
+@pytest.mark.usefixtures("nodes")
+def test_only_actors_can_be_reached():
     with pytest.raises(TransportError, match="this process is none"):
         ObjectStoreEndpoint("127.0.0.1")
 
@@ -237,8 +237,7 @@ def make_cell(strategy, workers=2, *, task=None, **fields):
 
 @pytest.fixture(scope="module")
 def engine(nodes):
-    nodes(0)
-    with LiveEngine([make_cell("ps-sync", workers=3)]) as made:
+    with LiveEngine([make_cell("ps-sync", workers=2)]) as made:
         yield made
 
 
@@ -261,7 +260,7 @@ def parameters(engine, cell):
 
 
 @pytest.mark.parametrize(
-    ("strategy", "workers"), [("ring", 3), ("tree", 2), ("ps-sync", 3), ("ps-async", 1)]
+    ("strategy", "workers"), [("ring", 3), ("tree", 2), ("ps-sync", 2), ("ps-async", 1)]
 )
 def test_float64_equals_the_single_process_run(strategy, workers, engine):
     cell = make_cell(strategy, workers)
@@ -274,9 +273,9 @@ def test_float64_equals_the_single_process_run(strategy, workers, engine):
 
 
 def test_no_push_is_lost(engine):
-    cell = make_cell("ps-async", 3, steps=20)
+    cell = make_cell("ps-async", 2, steps=20)
     summary = summary_of(engine, cell)
-    assert summary.pushes_sent == summary.pushes_acknowledged == summary.pushes_applied >= 60
+    assert summary.pushes_sent == summary.pushes_acknowledged == summary.pushes_applied >= 40
 
 
 @pytest.mark.parametrize("strategy", ["ring", "ps-async"])

@@ -6,29 +6,19 @@ a message has come: until then its sender waits. The store lets go of a message 
 answered and the receiver has copied it.
 """
 
-import base64
-import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
-import ray
 import torch
-from ray import cloudpickle
-from ray.exceptions import GetTimeoutError, RayActorError
 from torch import Tensor
 
 from psbench.errors import Mismatch, PeerLost, PeerTimeout, TransportError
 from psbench.live.transports.base import Capabilities, Channel, Message
-from psbench.live.transports.object_store.arrivals import (
-    Arrivals,
-    Key,
-    Payload,
-    close_endpoint,
-    open_endpoint,
-)
+from psbench.live.transports.object_store.arrivals import Arrivals, Key, Payload, close_endpoint
+from psbench.live.transports.object_store.peer import Peer
 
 _PATIENCE = 0.25
 """Seconds of waiting after which we look whether those we wait for live, again and again."""
@@ -37,74 +27,6 @@ _GRACE = 1.0
 _JOINING, _BARRIER = -1, -2
 """Channels of our own."""
 _NOTHING = np.zeros(0, dtype=np.uint8)
-
-
-class ObjectStoreEndpoint:
-    """A name in the Ray actor that this process is; `host` plays no part.
-
-    The actor has a method `deliver`, in a concurrency group of its own, that hands what it is
-    called with to `arrivals.deliver`. Raises TransportError where this process is no actor.
-    """
-
-    def __init__(self, host: str) -> None:
-        del host
-        if ray.get_runtime_context().get_actor_id() is None:
-            raise TransportError(
-                "object_store carries messages between Ray actors, and this process is none"
-            )
-        self._name = secrets.token_hex(8)
-        self._arrivals = open_endpoint(self._name)
-
-    @property
-    def address(self) -> str:
-        """Return the name, and a handle of the actor that it is in."""
-        actor = ray.get_runtime_context().current_actor
-        handle: bytes = cloudpickle.dumps(actor)  # type: ignore[no-untyped-call]
-        return f"{self._name}:{base64.b64encode(handle).decode()}"
-
-    def connect(
-        self,
-        addresses: Sequence[str],
-        *,
-        rank: int,
-        generation: int,
-        deadline: float,
-        join_seconds: float | None = None,
-        names: Sequence[str] | None = None,
-    ) -> "ObjectStoreTransport":
-        seconds = deadline if join_seconds is None else join_seconds
-        names = names or [f"rank {peer}" for peer in range(len(addresses))]
-        peers = [Peer.at(address, name) for address, name in zip(addresses, names, strict=True)]
-        transport = ObjectStoreTransport(peers, self._arrivals, rank=rank, deadline=deadline)
-        try:
-            transport.join(generation, seconds)
-        except BaseException:
-            self.close()
-            raise
-        return transport
-
-    def close(self) -> None:
-        close_endpoint(self._name)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Peer:
-    """An endpoint as the others see it; `name` is what users read of its process."""
-
-    name: str
-    endpoint: str
-    actor: Any
-
-    @staticmethod
-    def at(address: str, name: str) -> "Peer":
-        """Return the peer at an address."""
-        endpoint, _, handle = address.partition(":")
-        actor = cloudpickle.loads(base64.b64decode(handle))
-        return Peer(name=name, endpoint=endpoint, actor=actor)
-
-    def deliver(self, key: Key | None, content: Payload | TransportError | None) -> Any:
-        """Call `arrivals.deliver` in the peer's process; returns the call's future answer."""
-        return self.actor.deliver.remote(self.endpoint, key, content)
 
 
 class ObjectStoreTransport:
@@ -224,14 +146,9 @@ class ObjectStoreTransport:
     def _answered(self, peer: int, call: Any, seconds: float) -> bool:
         """Return whether a peer answers a call within `seconds`. Raises PeerLost."""
         try:
-            there = ray.get(call, timeout=seconds)
-        except GetTimeoutError:
-            return False
-        except RayActorError:
-            self._fail(PeerLost(f"{self.peers[peer]} is gone"))
-        if not there:
-            self._fail(PeerLost(f"{self.peers[peer]} has left this world"))
-        return True
+            return self._processes[peer].answered(call, seconds)
+        except PeerLost as error:
+            self._fail(error)
 
     def _late(self, peers: list[int], doing: str) -> NoReturn:
         names = ", ".join(self.peers[peer] for peer in peers)
