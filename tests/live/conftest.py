@@ -52,7 +52,7 @@ def nodes(request):
         made.extend(Node.options(num_cpus=0).remote() for _ in range(world - len(made)))
         return made[:world]
 
-    with cluster(8, vectors=True):
+    with cluster(3, vectors=True):
         ray.cloudpickle.register_pickle_by_value(request.module)  # actors cannot import it
         yield take
         ray.cloudpickle.unregister_pickle_by_value(request.module)
