@@ -26,6 +26,7 @@ from psbench.live.host import this_host
 from psbench.live.transports import (
     AUTO,
     ENDPOINTS,
+    OBJECT_STORE,
     SHARED_MEMORY,
     Transport,
     open_endpoint,
@@ -62,6 +63,8 @@ def all_reduce(
     """
     _known("algorithm", algorithm, ALGORITHMS)
     _known("transport", transport, (*ENDPOINTS, AUTO))
+    if transport == OBJECT_STORE:
+        raise SpecError("object_store needs Ray's actors; use shared_memory or gloo")
     world = dist.get_world_size(group)
     hosts = _told_by_all(this_host().home, group)
     per_host = _ranks_per_host(algorithm, hosts)

@@ -51,7 +51,10 @@ def number_of_bytes(text: str) -> int:
     help="Default: all that suit one host, and native.",
 )
 @click.option(
-    "--transports", metavar="T,U", callback=list_of(str), help="gloo, shared_memory. Default: both."
+    "--transports",
+    metavar="T,U",
+    callback=list_of(str),
+    help="gloo, shared_memory, object_store. Default: the first two.",
 )
 @click.option("--workers", metavar="N,M", callback=list_of(number_of_workers), help="Default: 2,4.")
 @click.option(

@@ -1,7 +1,8 @@
 """The Ray actor: a thin shell around a worker or a server of one trial at a time.
 
 It runs a whole trial in one call on its main thread. The `control` concurrency group answers
-meanwhile: that is how the engine sees that a process lives, and fetches its finished steps.
+meanwhile: that is how the engine sees that a process lives, and fetches its finished steps. The
+group `mail` takes in what other processes send by way of Ray's object store.
 """
 
 import os
@@ -25,6 +26,7 @@ from psbench.live.job import Job, Report, StepLog
 from psbench.live.memory import peak_memory_bytes, reset_peak_memory
 from psbench.live.server import Server
 from psbench.live.transports import Endpoint, Transport, open_endpoint
+from psbench.live.transports.object_store import deliver
 from psbench.live.worker import Worker
 from psbench.network import Observation
 from psbench.results import CopyLimit, copy_limit
@@ -42,7 +44,7 @@ class Evaluation:
     accuracy: float | None
 
 
-@ray.remote(concurrency_groups={"control": 1})  # type: ignore[call-overload]
+@ray.remote(concurrency_groups={"control": 1, "mail": 1})  # type: ignore[call-overload]
 class Node:
     """A process that is a worker in one trial and may be a server in the next."""
 
@@ -116,6 +118,11 @@ class Node:
     def drain(self) -> list[Any]:
         """Return the steps, or points of a benchmark, finished since the last call."""
         return self._log.drain()
+
+    @ray.method(concurrency_group="mail")
+    def deliver(self, *sent: Any) -> bool:
+        """Take in what a process of our world sends; `sent` as of `object_store.deliver`."""
+        return deliver(*sent)
 
     def train(self, job: Job) -> Report:
         """Run one trial as a rank."""

@@ -16,7 +16,7 @@ import ray
 from psbench.errors import PlacementError
 from psbench.live import reaper
 
-_OBJECT_STORE = 80 * 2**20  # bytes; nothing large goes through it
+_OBJECT_STORE = 80 * 2**20  # bytes; enough where no vectors go through it
 _CLEANING_SECONDS = 30.0
 _PROBE_SECONDS = 5.0
 _LONGEST_FOLDER = 32  # characters: Ray's sockets lie deep in it, and a socket's path is short
@@ -31,12 +31,13 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(num_cpus: int) -> Iterator[Cluster]:
+def cluster(num_cpus: int, *, vectors: bool = False) -> Iterator[Cluster]:
     """Join the cluster this process is in already or RAY_ADDRESS names, or start one.
 
-    One that is started has `num_cpus` logical CPUs, and is gone, with its folder and processes,
-    when this process is. A job submitted to Ray has RAY_ADDRESS set. Raises PlacementError where a
-    joined cluster is too small or cannot be reached.
+    One that is started has `num_cpus` logical CPUs, and an object store as large as Ray finds fit
+    if `vectors` go through it; it is gone, with its folder and processes, when this process is. A
+    job submitted to Ray has RAY_ADDRESS set. Raises PlacementError where a joined cluster is too
+    small or cannot be reached.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     address = os.environ.get("RAY_ADDRESS")
@@ -47,7 +48,7 @@ def cluster(num_cpus: int) -> Iterator[Cluster]:
         if ours:
             stack.callback(ray.shutdown)  # before the folder goes
         if folder:
-            _start(num_cpus, folder)
+            _start(num_cpus, folder, None if vectors else _OBJECT_STORE)
         elif ours and address:
             _join(address)
         cpus = float(ray.cluster_resources().get("CPU", 0.0))  # type: ignore[no-untyped-call]
@@ -60,13 +61,13 @@ def cluster(num_cpus: int) -> Iterator[Cluster]:
         yield Cluster(embedded=embedded, num_hosts=sum(node["Alive"] for node in nodes))
 
 
-def _start(num_cpus: int, folder: Path) -> None:
+def _start(num_cpus: int, folder: Path, store: int | None) -> None:
     try:
         ray.init(
             address="local",
             num_cpus=num_cpus,
             include_dashboard=False,
-            object_store_memory=_OBJECT_STORE,
+            object_store_memory=store,
             log_to_driver=False,
             logging_level=logging.ERROR,
             _temp_dir=str(folder),

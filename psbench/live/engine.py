@@ -18,7 +18,7 @@ from psbench.live.job import DIVERGED, OK, Job, Pick, Report
 from psbench.live.picks import measure_networks, picked
 from psbench.live.placement import Layout, Member, Pool
 from psbench.live.shard import check_shards
-from psbench.live.transports import prepare
+from psbench.live.transports import OBJECT_STORE, prepare
 from psbench.live.watch import gather, watch
 from psbench.live.world import form_world, realised_transport
 from psbench.network import Network
@@ -57,8 +57,9 @@ class LiveEngine:
         check_tasks(self._cells)
         check_shards(self._cells)
         prepare(cell.transport for cell in self._cells if not needs_own_all_reduce(cell.strategy))
+        vectors = any(cell.transport == OBJECT_STORE for cell in self._cells)
         with contextlib.ExitStack() as stack:
-            self.cluster = stack.enter_context(cluster(self._largest.cpus))
+            self.cluster = stack.enter_context(cluster(self._largest.cpus, vectors=vectors))
             stack.callback(self._close_pool)
             self._pool_for(self._largest)
             self._networks = measure_networks(self._cells, self._networks, self._stage_for)

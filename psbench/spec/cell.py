@@ -26,6 +26,7 @@ from psbench.spec.task import Optimizer, PayloadTask, Task
 from psbench.units import count
 
 Count = Annotated[int, Field(ge=1)]
+_HAVE_AN_ALL_REDUCE = ("auto", "gloo")
 _NOT_IN_A_PLAIN_LOOP = ("accumulate", "compute", "eval_every")
 Workers = Annotated[int, Field(ge=1, le=65_536)]
 
@@ -239,9 +240,10 @@ class Cell(Frozen):
     @classmethod
     def _carries_the_strategy(cls, transport: Transport, info: ValidationInfo) -> Transport:
         strategy = info.data.get("strategy")
-        if transport == "shared_memory" and strategy and needs_own_all_reduce(strategy):
+        lacks = transport not in _HAVE_AN_ALL_REDUCE
+        if lacks and strategy and needs_own_all_reduce(strategy):
             raise conflict(
-                f"shared_memory has no all-reduce of its own for {strategy.kind}; write gloo"
+                f"{transport} has no all-reduce of its own for {strategy.kind}; write gloo"
             )
         return transport
 

@@ -24,7 +24,7 @@ AnyAlgorithm = Literal[Algorithm, "auto"]
 """auto: the one predicted to be fastest"""
 Consistency = Literal["synchronous", "asynchronous"]
 Engine = Literal["live"]
-Transport = Literal["auto", "gloo", "shared_memory"]
+Transport = Literal["auto", "gloo", "shared_memory", "object_store"]
 Reduce = Literal["mean", "sum"]
 WireDtype = Literal["bf16", "fp16"]
 LrScaling = Literal["none", "linear", "sqrt"]

@@ -9,13 +9,14 @@ import pytest
 def test_rows_are_all_that_is_on_stdout(command):
     done = command.run(
         *("bench", "--json", "--algorithms", "ring,native,push_pull", "--workers", "2,3"),
-        *("--transports", "gloo,shared_memory"),
+        *("--transports", "gloo,shared_memory,object_store"),
         *("--sizes", "1023,64KiB", "--calls", "4", "--plot", "bench.png"),
     )
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     carried = [("gloo", name) for name in ("ring", "native", "push_pull")]
-    carried += [("shared_memory", name) for name in ("ring", "push_pull")]  # it has none of its own
+    for without_its_own in ("shared_memory", "object_store"):
+        carried += [(without_its_own, name) for name in ("ring", "push_pull")]
     points = [(r["transport"], r["algorithm"], r["workers"], r["nbytes"]) for r in rows]
     assert sorted(points) == sorted(
         (*names, workers, nbytes)

@@ -42,6 +42,7 @@ def test_losses_are_those_of_ddp(ranks, algorithm, transport):
     ("asked", "message"),
     [
         ({"algorithm": "rign"}, "unknown algorithm 'rign'; did you mean 'ring'"),
+        ({"transport": "object_store"}, "object_store needs Ray's actors; use shared_memory"),
         ({"transport": "glo"}, "unknown transport 'glo'; did you mean 'gloo'"),
     ],
 )

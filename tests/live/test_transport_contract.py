@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
@@ -14,7 +13,14 @@ import torch
 from psbench.errors import PeerLost, PeerTimeout, TransportError
 from psbench.live.letters import letters_over
 from psbench.live.messages import Request, Words
-from psbench.live.transports import ENDPOINTS, FROM_ANY, MIXED, OWN_ALL_REDUCE, open_endpoint
+from psbench.live.transports import (
+    ENDPOINTS,
+    FROM_ANY,
+    MIXED,
+    OBJECT_STORE,
+    OWN_ALL_REDUCE,
+    open_endpoint,
+)
 
 WORLDS = [1, 2, 3, 5]
 
@@ -39,10 +45,13 @@ def test_each_has_its_rank_in_a_world_of_its_size(name, world, connect):
 
 
 @pytest.mark.parametrize("world", WORLDS)
-def test_allocates_flat_zeros(name, world, connect):
-    vector = connect(world, name)[0].allocate(5, dtype=torch.float64)
-    assert vector.tolist() == [0.0] * 5
-    assert vector.dtype == torch.float64
+def test_allocates_flat_zeros(name, world, connect, everywhere):
+    def allocate(transport):
+        return transport.allocate(5, dtype=torch.float64)
+
+    for vector in everywhere(connect(world, name), allocate):
+        assert vector.tolist() == [0.0] * 5
+        assert vector.dtype == torch.float64
 
 
 @pytest.mark.parametrize("world", [2, 3, 5])
@@ -102,15 +111,17 @@ def test_large_messages_both_ways_at_once(name, connect, everywhere):
     assert everywhere(connect(2, name), swap) == [[2.0], [1.0]]
 
 
-def test_empty_round(name, connect):
-    connect(1, name)[0].channel(0).exchange([], []).synchronize()
+def test_empty_round(name, connect, everywhere):
+    everywhere(connect(1, name), lambda t: t.channel(0).exchange([], []).synchronize())
 
 
 @pytest.mark.parametrize("world", [2, 5])
 def test_receives_from_any(name, world, connect, everywhere):
+    transports = connect(world, name)
+    if not transports[0].capabilities.recv_any:
+        pytest.skip(f"{name} cannot receive from any")
+
     def talk(transport):
-        if not transport.capabilities.recv_any:
-            pytest.skip(f"{name} cannot receive from any")
         channel = transport.channel(FROM_ANY)
         if transport.rank:
             for i in range(4):
@@ -122,7 +133,7 @@ def test_receives_from_any(name, world, connect, everywhere):
             heard.setdefault(channel.recv_any(buffer), []).append(int(buffer))
         return heard
 
-    heard = everywhere(connect(world, name), talk)[0]
+    heard = everywhere(transports, talk)[0]
     assert heard == {r: [100 * r + i for i in range(4)] for r in range(1, world)}
 
 
@@ -178,71 +189,74 @@ def test_letters_bring_words_and_the_vector_behind_them(name, world, connect, ev
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_native_all_reduce(name, world, connect, everywhere):
+    transports = connect(world, name)
+    if not transports[0].capabilities.native_all_reduce:
+        pytest.skip(f"{name} has no all-reduce of its own")
+
     def total(transport):
-        if not transport.capabilities.native_all_reduce:
-            pytest.skip(f"{name} has no all-reduce of its own")
         vector = torch.arange(1001, dtype=torch.float32) * (transport.rank + 1)
         transport.native_all_reduce(vector, world)
         return vector
 
     expected = torch.arange(1001, dtype=torch.float32) * sum(range(1, world + 1))
-    assert all(torch.equal(v, expected) for v in everywhere(connect(world, name), total))
+    assert all(torch.equal(v, expected) for v in everywhere(transports, total))
 
 
 def test_barrier_waits_for_the_last(name, connect, everywhere):
-    came = []
-
     def meet(transport):
         if transport.rank == 2:
             channel = transport.channel(0)  # comes only after 0 has said so
             channel.exchange([], [(0, numbers(0))]).synchronize()
-            came.append(2)
+        came = time.monotonic()
         if transport.rank == 0:
             transport.channel(0).exchange([(2, numbers(0))], []).synchronize()
         transport.barrier()
-        return list(came)
+        return came, time.monotonic()
 
-    assert everywhere(connect(3, name), meet) == [[2]] * 3
+    came, left = zip(*everywhere(connect(3, name), meet), strict=True)
+    assert came[2] > came[0]
+    assert min(left) >= max(came)
 
 
-def test_a_wait_ends_at_its_deadline_and_names_the_peer(name, connect):
+def test_a_wait_ends_at_its_deadline_and_names_the_peer(name, connect, everywhere):
+    def wait(transport):
+        transport.channel(0).exchange([], [(2, numbers(0))]).synchronize()
+
     transports = connect(3, name, deadline=0.5)
     started = time.monotonic()
     with pytest.raises(PeerTimeout, match="rank 2"):
-        transports[0].channel(0).exchange([], [(2, numbers(0))]).synchronize()
+        everywhere(transports[:1], wait)
     assert time.monotonic() - started < 5
 
 
-def test_a_closed_transport_says_so(name, connect):
-    transport = connect(1, name)[0]
-    transport.close()
-    transport.close()
-    with pytest.raises(TransportError, match="closed"):
+def test_a_closed_transport_says_so(name, connect, everywhere):
+    def meet(transport):
+        transport.close()
+        transport.close()
         transport.barrier()
 
+    with pytest.raises(TransportError, match="closed"):
+        everywhere(connect(1, name), meet)
 
-def test_another_generation_is_kept_out(name):
-    endpoints = [endpoint_of(name, rank) for rank in range(2)]
-    addresses = [endpoint.address for endpoint in endpoints]
 
-    def join(rank):
-        with pytest.raises(PeerTimeout, match=f"rank {rank} could not join"):
-            endpoints[rank].connect(addresses, rank=rank, generation=rank, deadline=1.0)
-
-    with ThreadPoolExecutor(2) as pool:
-        for call in [pool.submit(join, rank) for rank in range(2)]:
-            call.result(timeout=30)
+def test_another_generation_is_kept_out(name, join):
+    for rank, outcome in enumerate(join([0, 1], name, deadline=1.0)):
+        assert isinstance(outcome, PeerTimeout)
+        assert f"rank {rank} could not join" in str(outcome)
 
 
 def test_listens_on_the_interface_it_was_given_alone(name, connect):
+    if name == OBJECT_STORE:
+        pytest.skip("the sockets are Ray's")
+    before = own_sockets()
     connect(2, name)
-    listening = {address for address, state in own_sockets() if state == "0A"}
+    listening = {address for _, address, state in own_sockets() - before if state == "0A"}
     assert listening <= {"0100007F"}, "something listens on more than loopback"
 
 
 def own_sockets():
-    """(local address in hex, state) of this process's TCP sockets, v4 and v6."""
-    links = []
+    """(inode, local address in hex, state) of this process's TCP sockets, v4 and v6."""
+    links, found = [], set()
     for descriptor in os.listdir("/proc/self/fd"):
         try:
             links.append(os.readlink(f"/proc/self/fd/{descriptor}"))
@@ -254,7 +268,8 @@ def own_sockets():
             for line in list(file)[1:]:
                 fields = line.split()
                 if fields[9] in inodes:
-                    yield fields[1].partition(":")[0], fields[3]
+                    found.add((fields[9], fields[1].partition(":")[0], fields[3]))
+    return found
 
 
 def member(name, rank):
@@ -274,6 +289,8 @@ def member(name, rank):
 
 
 def test_a_killed_peer_is_lost_at_once_and_by_name(name):
+    if name == OBJECT_STORE:
+        pytest.skip("its processes are actors: see test_object_store")
     with ExitStack() as stack:
         processes = []
         for rank in range(3):

@@ -63,10 +63,16 @@ def nodes_of(cell, engine):
 def test_hosts_are_nodes_where_there_are_as_many(two_nodes):
     hosts = make_cell(4, cluster={"ranks_per_host": 2})
     emulated = make_cell(2, cluster={"ranks_per_host": 1, "placement": "pack"})
-    with LiveEngine([hosts, emulated]) as engine:
+    stored = make_cell(
+        4, task={"payload": "1 MB"}, cluster={"ranks_per_host": 2}, transport="object_store"
+    )
+    with LiveEngine([hosts, stored, emulated]) as engine:
         (a, b, c, d), transport = nodes_of(hosts, engine)
         assert a == b != c == d
         assert transport == MIXED
+        nodes, transport = nodes_of(stored, engine)
+        assert nodes == [a, b, c, d], "the store carries between nodes"
+        assert transport == "object_store"
         nodes, transport = nodes_of(emulated, engine)
         assert len(set(nodes)) == 1
         assert transport == "shared_memory"

@@ -85,7 +85,15 @@ ABSENT = object()
         (
             {"transport": "glo"},
             "transport: unknown transport 'glo'; did you mean 'gloo'?"
-            " (known: auto, gloo, shared_memory)",
+            " (known: auto, gloo, shared_memory, object_store)",
+        ),
+        (
+            {"transport": "object_store", "strategy": "native"},
+            "transport: object_store has no all-reduce of its own for native; write gloo",
+        ),
+        (
+            {"transport": "shared_memory", "strategy": "native"},
+            "transport: shared_memory has no all-reduce of its own for native; write gloo",
         ),
         (
             {"strategy": "rign"},

@@ -15,7 +15,7 @@ from psbench.live.bench.stage import Measured, Stage, Stop
 from psbench.live.cluster import cluster
 from psbench.live.cores import in_turn
 from psbench.live.placement import Layout, Pool
-from psbench.live.transports import OWN_ALL_REDUCE, prepare
+from psbench.live.transports import OBJECT_STORE, OWN_ALL_REDUCE, prepare
 from psbench.live.watch import gather
 from psbench.network import LinkFit, Network
 from psbench.results import BenchRow, CopyLimit
@@ -42,7 +42,9 @@ class BenchSession:
     def __enter__(self) -> Self:
         prepare(self._transports)
         with contextlib.ExitStack() as stack:
-            joined = stack.enter_context(cluster(self._size))
+            joined = stack.enter_context(
+                cluster(self._size, vectors=OBJECT_STORE in self._transports)
+            )
             self._pool = Pool(Layout(cpus_each=1, strategy="PACK"), self._size)
             stack.callback(self._pool.close)
             self._stage = Stage(

@@ -21,6 +21,7 @@ AUTO = "auto"
 SHARED_MEMORY = "shared_memory"
 MIXED = "shared_memory+gloo"
 """What `auto` stands for where some processes share a host and others do not."""
+OBJECT_STORE = "object_store"
 
 
 def _shared_memory(host: str) -> Endpoint:
@@ -29,9 +30,16 @@ def _shared_memory(host: str) -> Endpoint:
     return SharedMemoryEndpoint(host)
 
 
+def _object_store(host: str) -> Endpoint:
+    from psbench.live.transports.object_store import ObjectStoreEndpoint  # imports ray
+
+    return ObjectStoreEndpoint(host)
+
+
 ENDPOINTS: dict[str, Callable[[str], Endpoint]] = {
     "gloo": ProcessGroupEndpoint,
     SHARED_MEMORY: _shared_memory,
+    OBJECT_STORE: _object_store,
 }
 """How each transport opens an endpoint on a host's interface."""
 
@@ -74,6 +82,7 @@ __all__ = [
     "ENDPOINTS",
     "FROM_ANY",
     "MIXED",
+    "OBJECT_STORE",
     "OWN_ALL_REDUCE",
     "SHARED_MEMORY",
     "Capabilities",
