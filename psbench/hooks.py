@@ -23,7 +23,7 @@ from psbench.live.collective import Collective, collective_for
 from psbench.live.counters import Counters
 from psbench.live.headers import Header
 from psbench.live.host import this_host
-from psbench.live.transports import ENDPOINTS, SHARED_MEMORY, Transport, prepare
+from psbench.live.transports import ENDPOINTS, OF_HOST_MEMORY, SHARED_MEMORY, Transport, prepare
 from psbench.schedules import ALGORITHMS, Schedule, schedule_for
 from psbench.spec.messages import unknown
 
@@ -53,7 +53,7 @@ def all_reduce(
     not come together. Gradients must be on the CPU.
     """
     _known("algorithm", algorithm, ALGORITHMS)
-    _known("transport", transport, (*ENDPOINTS, "auto"))
+    _known("transport", transport, (*OF_HOST_MEMORY, "auto"))
     world = dist.get_world_size(group)
     hosts = _told_by_all(this_host().boot, group)
     per_host = _ranks_per_host(algorithm, hosts)

@@ -9,7 +9,7 @@ import numpy as np
 from psbench.analysis.measures import synchronisation
 from psbench.analysis.results import Results
 from psbench.analysis.variants import variants
-from psbench.results import NOT_PINNED, crowded, few_repeats
+from psbench.results import NOT_PINNED, crowded, few_repeats, unlike_devices
 from psbench.units import count, format_seconds
 
 _PADDING_EXCESS = 1.1
@@ -104,6 +104,9 @@ def _comparability(results: Results) -> Iterator[str]:
     transports = list(dict.fromkeys(trials["transport"]))
     if len(transports) > 1:
         yield f"transports differ ({', '.join(transports)}): compare only cells of the same one"
+    devices = unlike_devices(trials["device"])
+    if devices:
+        yield devices
     if not trials["one_clock"].astype(bool).all():
         yield "some trials ran on several clocks: their wait and communication cannot be told apart"
 

@@ -31,12 +31,12 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(num_cpus: int) -> Iterator[Cluster]:
+def cluster(num_cpus: int, num_gpus: float = 0.0) -> Iterator[Cluster]:
     """Join the cluster this process is in already or RAY_ADDRESS names, or start one.
 
-    One that is started has `num_cpus` logical CPUs, and is gone, with its folder and processes,
-    when this process is. A job submitted to Ray has RAY_ADDRESS set. Raises PlacementError where a
-    joined cluster is too small or cannot be reached.
+    One that is started has `num_cpus` logical CPUs and the GPUs that Ray finds, and is gone, with
+    its folder and processes, when this process is. A job submitted to Ray has RAY_ADDRESS set.
+    Raises PlacementError where a cluster is too small, for GPUs also its own, or cannot be reached.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     address = os.environ.get("RAY_ADDRESS")
@@ -55,6 +55,13 @@ def cluster(num_cpus: int) -> Iterator[Cluster]:
             raise PlacementError(
                 f"the spec needs {num_cpus} CPUs at once (one a worker and server) and the cluster "
                 f"has {cpus:g}; ask for fewer workers or add nodes"
+            )
+        gpus = float(ray.cluster_resources().get("GPU", 0.0))  # type: ignore[no-untyped-call]
+        if gpus < num_gpus:
+            raise PlacementError(
+                f"the spec needs {num_gpus:g} GPUs at once (cluster.gpus_per_worker) and "
+                f"{'this machine' if embedded else 'the cluster'} has {gpus:g}; ask for fewer, or "
+                f"compute on the CPU"
             )
         nodes = ray.nodes()  # type: ignore[no-untyped-call]
         yield Cluster(embedded=embedded, num_hosts=sum(node["Alive"] for node in nodes))

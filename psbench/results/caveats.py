@@ -1,5 +1,7 @@
 """What limits a run's timings, in words: told when it starts, and again below its table."""
 
+from collections.abc import Iterable
+
 from psbench.units import count
 
 _ENOUGH_REPEATS = 3
@@ -23,3 +25,11 @@ def crowded(processes: int, cores: int, *, threads: int = 1) -> str:
     if threads > 1:
         wanted += f" of {threads} threads"
     return f"up to {wanted} on {cores} cores: timings compare but do not scale"
+
+
+def unlike_devices(devices: Iterable[str]) -> str | None:
+    """Return what to say of workers that compute on these; None where all do on the same."""
+    known = list(dict.fromkeys(devices))
+    if len(known) < 2:
+        return None
+    return f"devices differ ({', '.join(known)}): compare only cells of the same one"

@@ -19,7 +19,7 @@ from psbench.live.bench.session import _whole
 from psbench.live.cores import in_turn
 from psbench.live.host import Host
 from psbench.live.job import StepLog
-from psbench.live.transports import ENDPOINTS
+from psbench.live.transports import OF_HOST_MEMORY
 
 CALLS = 3
 
@@ -36,7 +36,7 @@ def carry_out(transports, everywhere, job):
     return [log.drain() for log in logs]
 
 
-@pytest.mark.parametrize("transport", ENDPOINTS)
+@pytest.mark.parametrize("transport", OF_HOST_MEMORY)
 def test_all_algorithms_at_all_sizes_sum_right(connect, everywhere, transport):
     plan = BenchPlan(sizes=(0, 4, 1000, 70_002), calls=CALLS)
     ((points, served),) = plan.worlds()

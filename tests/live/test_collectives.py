@@ -10,7 +10,7 @@ from psbench.errors import Mismatch
 from psbench.live.collective import collective_for
 from psbench.live.counters import Counters
 from psbench.live.headers import Header
-from psbench.live.transports import ENDPOINTS
+from psbench.live.transports import OF_HOST_MEMORY
 from psbench.schedules import ALGORITHMS, execute, schedule_for, traffic
 
 WORLDS = [1, 2, 3, 4, 5, 7, 8]
@@ -34,7 +34,7 @@ def sum_up(transport, schedule, vector, step=0, generation=1):
     return counters
 
 
-@pytest.mark.parametrize("name", sorted(ENDPOINTS))
+@pytest.mark.parametrize("name", sorted(OF_HOST_MEMORY))
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_sums_of_any_length_and_dtype_are_exact_and_bytes_are_those_of_the_schedule(
@@ -65,7 +65,7 @@ def test_sums_of_any_length_and_dtype_are_exact_and_bytes_are_those_of_the_sched
     assert everywhere(connect(world, name), all_of_them) == [[]] * world
 
 
-@pytest.mark.parametrize("name", sorted(ENDPOINTS))
+@pytest.mark.parametrize("name", sorted(OF_HOST_MEMORY))
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
 def test_strided_vectors(algorithm, name, connect, everywhere):
     schedule = ALGORITHMS[algorithm](3)
@@ -81,7 +81,7 @@ def test_strided_vectors(algorithm, name, connect, everywhere):
         assert torch.equal(base[1::2], torch.full((10,), -1.0))
 
 
-@pytest.mark.parametrize("name", sorted(ENDPOINTS))
+@pytest.mark.parametrize("name", sorted(OF_HOST_MEMORY))
 @pytest.mark.parametrize("world", [2, 3, 5, 7])
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
 def test_bit_for_bit_as_in_one_process(algorithm, world, name, connect, everywhere):
@@ -111,7 +111,7 @@ def test_nan_reaches_everyone(connect, everywhere):
         assert vector.isnan().tolist() == [i == 3 for i in range(7)]
 
 
-@pytest.mark.parametrize("name", sorted(ENDPOINTS))
+@pytest.mark.parametrize("name", sorted(OF_HOST_MEMORY))
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -7,14 +7,14 @@ from psbench.live.auto import ASSUMED, ON_ONE_HOST, network_file, network_from, 
 from psbench.live.bench.probes import probe_link
 from psbench.live.job import Pick
 from psbench.live.picks import measure_networks, picked
-from psbench.live.transports import ENDPOINTS
+from psbench.live.transports import OF_HOST_MEMORY
 from psbench.network import Link, Network, Timing, fit_link
 from psbench.schedules import ALGORITHMS, COSTS
 from psbench.spec import Spec
 from psbench.training import build_learner, vector_nbytes
 
 
-@pytest.mark.parametrize("transport", ENDPOINTS)
+@pytest.mark.parametrize("transport", OF_HOST_MEMORY)
 def test_a_link_is_measured_by_its_first_two_ranks(connect, everywhere, transport):
     told = everywhere(connect(3, transport), probe_link)
     assert told[1:] == [[], []]

@@ -14,11 +14,11 @@ import torch
 from psbench.errors import PeerLost, PeerTimeout, TransportError
 from psbench.live.letters import letters_over
 from psbench.live.messages import Request, Words
-from psbench.live.transports import ENDPOINTS, OWN_ALL_REDUCE
+from psbench.live.transports import ENDPOINTS, OF_HOST_MEMORY, OWN_ALL_REDUCE
 
 WORLDS = [1, 2, 3, 5]
 
-pytestmark = pytest.mark.parametrize("name", sorted(ENDPOINTS))
+pytestmark = pytest.mark.parametrize("name", sorted(OF_HOST_MEMORY))
 
 
 def numbers(*values, dtype=torch.int64):

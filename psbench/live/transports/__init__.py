@@ -17,6 +17,7 @@ from psbench.live.transports.process_group import (
 )
 
 SHARED_MEMORY = "shared_memory"
+NCCL = "nccl"
 
 
 def _shared_memory(host: str) -> Endpoint:
@@ -25,13 +26,23 @@ def _shared_memory(host: str) -> Endpoint:
     return SharedMemoryEndpoint(host)
 
 
+def _nccl(host: str) -> Endpoint:
+    from psbench.live.transports.nccl import NcclEndpoint
+
+    return NcclEndpoint(host)
+
+
 ENDPOINTS: dict[str, Callable[[str], Endpoint]] = {
     "gloo": ProcessGroupEndpoint,
     SHARED_MEMORY: _shared_memory,
+    NCCL: _nccl,
 }
 """How each transport opens an endpoint on a host's interface."""
 
-OWN_ALL_REDUCE = ("gloo",)
+OF_HOST_MEMORY = tuple(name for name in ENDPOINTS if name != NCCL)
+"""Those that carry what lies in host memory; NCCL carries what lies on GPUs, and nothing else."""
+
+OWN_ALL_REDUCE = ("gloo", NCCL)
 """Those that have an all-reduce of their own, which `native` stands for."""
 
 
@@ -50,6 +61,8 @@ def resolve_transport(asked: str) -> str:
 
 __all__ = [
     "ENDPOINTS",
+    "NCCL",
+    "OF_HOST_MEMORY",
     "OWN_ALL_REDUCE",
     "SHARED_MEMORY",
     "Capabilities",
