@@ -2,7 +2,13 @@
 
 import pytest
 
-STARTS_RAY = {"test_auto.py", "test_engine.py", "test_layouts.py", "test_two_nodes.py"}
+STARTS_RAY = {
+    "test_auto.py",
+    "test_engine.py",
+    "test_gpu_placement.py",
+    "test_layouts.py",
+    "test_two_nodes.py",
+}
 
 
 def pytest_collection_modifyitems(items):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import ray
+import torch
 
 from psbench.errors import PlacementError
 from psbench.live import reaper
@@ -43,6 +44,8 @@ def cluster(num_cpus: int, num_gpus: float = 0.0) -> Iterator[Cluster]:
     with contextlib.ExitStack() as stack:
         ours = not ray.is_initialized()
         embedded = ours and not address
+        if embedded:
+            _check_gpus(num_gpus, torch.cuda.device_count(), where="torch here sees")
         folder = stack.enter_context(_temporary_folder()) if embedded else None
         if ours:
             stack.callback(ray.shutdown)  # before the folder goes
@@ -57,14 +60,17 @@ def cluster(num_cpus: int, num_gpus: float = 0.0) -> Iterator[Cluster]:
                 f"has {cpus:g}; ask for fewer workers or add nodes"
             )
         gpus = float(ray.cluster_resources().get("GPU", 0.0))  # type: ignore[no-untyped-call]
-        if gpus < num_gpus:
-            raise PlacementError(
-                f"the spec needs {num_gpus:g} GPUs at once (cluster.gpus_per_worker) and "
-                f"{'this machine' if embedded else 'the cluster'} has {gpus:g}; ask for fewer, or "
-                f"compute on the CPU"
-            )
+        _check_gpus(num_gpus, gpus, where="the cluster has")
         nodes = ray.nodes()  # type: ignore[no-untyped-call]
         yield Cluster(embedded=embedded, num_hosts=sum(node["Alive"] for node in nodes))
+
+
+def _check_gpus(wanted: float, there: float, *, where: str) -> None:
+    if there < wanted:
+        raise PlacementError(
+            f"the spec needs {wanted:g} {'GPU' if wanted == 1 else 'GPUs'} at once "
+            f"(cluster.gpus_per_worker) and {where} {there:g}; ask for fewer, or compute on the CPU"
+        )
 
 
 def _start(num_cpus: int, folder: Path) -> None:
