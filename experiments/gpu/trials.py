@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 CLOSE_ENOUGH = 1e-8
 WORKERS = 4
-SHARE = {"gpus_per_worker": 1 / WORKERS}
+SHARE = {"gpus_per_worker": 1 / WORKERS, "cpus_per_worker": 2}
 OPTIMIZER = {"kind": "sgd", "lr": 0.05, "momentum": 0.9}
 
 
@@ -30,7 +30,7 @@ def nccl_parity(folder: Path) -> list[Row]:
     return against_the_cpu(
         folder,
         workers=torch.cuda.device_count(),
-        cluster={"gpus_per_worker": 1},
+        cluster={"gpus_per_worker": 1, "cpus_per_worker": 2},
         transport="nccl",
         matrix={"strategy": ["ring", overlap, "native", "ddp"]},
     )

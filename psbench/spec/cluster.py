@@ -53,6 +53,8 @@ def gpus_for(workers: int, share: float) -> float:
 
     No share below 1 lies on two GPUs, and where one GPU does not do, whole ones are taken.
     """
-    if share * workers <= 1 + _ROUNDING or share >= 1:
+    if share >= 1:
         return share * workers
+    if share * workers <= 1 + _ROUNDING:
+        return min(share * workers, 1.0)
     return float(math.ceil(workers / math.floor(1 / share + _ROUNDING)))
