@@ -25,8 +25,8 @@ from psbench.live.headers import Header
 from psbench.live.host import this_host
 from psbench.live.transports import (
     AUTO,
-    ENDPOINTS,
     OBJECT_STORE,
+    OF_HOST_MEMORY,
     SHARED_MEMORY,
     Transport,
     open_endpoint,
@@ -62,7 +62,7 @@ def all_reduce(
     not come together. Gradients must be on the CPU.
     """
     _known("algorithm", algorithm, ALGORITHMS)
-    _known("transport", transport, (*ENDPOINTS, AUTO))
+    _known("transport", transport, (*OF_HOST_MEMORY, AUTO))
     if transport == OBJECT_STORE:
         raise SpecError("object_store needs Ray's actors; use shared_memory or gloo")
     world = dist.get_world_size(group)

@@ -5,6 +5,7 @@ import pytest
 STARTS_RAY = {
     "test_auto.py",
     "test_engine.py",
+    "test_gpu_placement.py",
     "test_layouts.py",
     "test_object_store.py",
     "test_two_nodes.py",

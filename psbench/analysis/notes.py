@@ -9,7 +9,7 @@ import numpy as np
 from psbench.analysis.measures import synchronisation
 from psbench.analysis.results import Results
 from psbench.analysis.variants import variants
-from psbench.results import NOT_PINNED, crowded, few_repeats, unlike_transports
+from psbench.results import NOT_PINNED, crowded, few_repeats, unlike_devices, unlike_transports
 from psbench.units import count, format_seconds
 
 _PADDING_EXCESS = 1.1
@@ -102,6 +102,9 @@ def _comparability(results: Results) -> Iterator[str]:
         numbers = ", ".join(map(str, threads))
         yield f"compute threads differ ({numbers}): compare only cells with as many"
     yield from unlike_transports(results.journal.trials, _names(results))
+    devices = unlike_devices(trials["device"])
+    if devices:
+        yield devices
     if not trials["one_clock"].astype(bool).all():
         yield "some trials ran on several clocks: their wait and communication cannot be told apart"
 

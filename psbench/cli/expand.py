@@ -70,8 +70,10 @@ def _text(value: object) -> str:
 def _summary(spec: Spec) -> str:
     cells = spec.cells()
     cpus = max(cell.cpus for cell in cells)
+    gpus = max(cell.gpus for cell in cells)
     trials = len(cells) * spec.repeats
     return (
         f"{count(len(cells), 'cell')} x {count(spec.repeats, 'repeat')}"
         f" = {count(trials, 'trial')}; {count(cpus, 'logical CPU')} needed (workers + servers)"
+        f"{f', GPUs: {gpus:g} (workers)' if gpus else ''}"
     )

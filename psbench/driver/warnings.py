@@ -15,6 +15,7 @@ from psbench.results import (
     has_manifest,
     read_journal,
     read_manifest,
+    unlike_devices,
     unlike_transports,
 )
 from psbench.spec import Cell, Spec, Target, cell_id
@@ -29,8 +30,8 @@ _BAD: dict[TrialStatus, str] = {
 
 def warnings_before(spec: Spec) -> list[str]:
     """Return what a spec alone tells."""
-    few = few_repeats(spec.repeats)
-    return [few] if few else []
+    devices = unlike_devices(cell.worker_device for cell in spec.cells())
+    return [caveat for caveat in (few_repeats(spec.repeats), devices) if caveat]
 
 
 def known_warnings(run: Path) -> list[str]:

@@ -64,6 +64,10 @@ class Node:
         """Return which psbench this process runs."""
         return this_code()
 
+    def num_gpus(self) -> int:
+        """Return the GPUs that torch sees in this process: those that Ray reserved for it."""
+        return torch.cuda.device_count()
+
     def open(self, transport: str, *, loopback: bool, cores: tuple[int, ...]) -> str:
         """Leave the world of the trial before, open an endpoint and return its address.
 
@@ -108,7 +112,7 @@ class Node:
         assert self._node is not None
         node = self._node
         vector = node.parameters if isinstance(node, Server) else node.learner.parameters
-        return vector.numpy().copy()
+        return vector.cpu().numpy().copy()
 
     @ray.method(concurrency_group="control")
     def ping(self) -> None:

@@ -1,6 +1,7 @@
 """The strategy `bare` in a process: a plain PyTorch loop between two readings of the clock."""
 
 from psbench.live.counters import Counters
+from psbench.live.device import Device
 from psbench.live.job import OK, Checkpoint, Job, Report
 from psbench.training import Learner, bare_loop, build_learner
 
@@ -11,15 +12,18 @@ class BareWorker:
     def __init__(self, job: Job) -> None:
         trial = job.trial
         self._trial = trial
+        self._device = Device.of(trial.cell)
         self.learner: Learner = build_learner(
-            trial.cell, seed=trial.seed, repeat=trial.repeat, rank=0
+            trial.cell, seed=trial.seed, repeat=trial.repeat, rank=0, allocate=self._device.zeros
         )
         self.checkpoints: list[Checkpoint] = []
 
     def train(self) -> Report:
         """Run the loop. It counts and watches nothing, so it neither diverges nor has step rows."""
         cell = self._trial.cell
-        seconds, parameters = bare_loop(cell, seed=self._trial.seed, repeat=self._trial.repeat)
+        seconds, parameters = bare_loop(
+            cell, seed=self._trial.seed, repeat=self._trial.repeat, device=self._device.torch
+        )
         self.learner.parameters[: len(parameters)].copy_(parameters)
         self.checkpoints.append(
             Checkpoint(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import ray
+import torch
 
 from psbench.errors import PlacementError
 from psbench.live import reaper
@@ -31,19 +32,21 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(num_cpus: int, *, vectors: bool = False) -> Iterator[Cluster]:
+def cluster(num_cpus: int, num_gpus: float = 0.0, *, vectors: bool = False) -> Iterator[Cluster]:
     """Join the cluster this process is in already or RAY_ADDRESS names, or start one.
 
-    One that is started has `num_cpus` logical CPUs, and an object store as large as Ray finds fit
-    if `vectors` go through it; it is gone, with its folder and processes, when this process is. A
-    job submitted to Ray has RAY_ADDRESS set. Raises PlacementError where a joined cluster is too
-    small or cannot be reached.
+    One that is started has `num_cpus` logical CPUs, the GPUs that Ray finds, and an object store as
+    large as Ray finds fit if `vectors` go through it; it is gone, with its folder and processes,
+    when this process is. A job submitted to Ray has RAY_ADDRESS set. Raises PlacementError where a
+    cluster is too small, for GPUs also its own, or cannot be reached.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     address = os.environ.get("RAY_ADDRESS")
     with contextlib.ExitStack() as stack:
         ours = not ray.is_initialized()
         embedded = ours and not address
+        if embedded:
+            _check_gpus(num_gpus, torch.cuda.device_count(), where="torch here sees")
         folder = stack.enter_context(_temporary_folder()) if embedded else None
         if ours:
             stack.callback(ray.shutdown)  # before the folder goes
@@ -57,8 +60,18 @@ def cluster(num_cpus: int, *, vectors: bool = False) -> Iterator[Cluster]:
                 f"the spec needs {num_cpus} CPUs at once (one a worker and server) and the cluster "
                 f"has {cpus:g}; ask for fewer workers or add nodes"
             )
+        gpus = float(ray.cluster_resources().get("GPU", 0.0))  # type: ignore[no-untyped-call]
+        _check_gpus(num_gpus, gpus, where="the cluster has")
         nodes = ray.nodes()  # type: ignore[no-untyped-call]
         yield Cluster(embedded=embedded, num_hosts=sum(node["Alive"] for node in nodes))
+
+
+def _check_gpus(wanted: float, there: float, *, where: str) -> None:
+    if there < wanted:
+        raise PlacementError(
+            f"the spec needs {wanted:g} {'GPU' if wanted == 1 else 'GPUs'} at once "
+            f"(cluster.gpus_per_worker) and {where} {there:g}; ask for fewer, or compute on the CPU"
+        )
 
 
 def _start(num_cpus: int, folder: Path, store: int | None) -> None:

@@ -40,7 +40,7 @@ class Collective(Protocol):
     """One rank's part in a schedule, for vectors of one length."""
 
     def run(self, vector: Tensor, header: Header, counters: Counters) -> None:
-        """Sum `vector`, 1-D, over all ranks in place.
+        """Sum `vector`, 1-D, over all ranks in place; on a GPU, in the order of the current stream.
 
         `header` says what this call is and is held against every sender's. Raises Mismatch,
         PeerLost, PeerTimeout; the vector's values are then undefined.
@@ -102,7 +102,7 @@ class MessageCollective:
         assert vector.shape == (self.numel,)
         flat = vector.contiguous()
         agree(self._channel, header, send_to=self.send_to, receive_from=self.receive_from)
-        scratch = self._scratch_of(vector.dtype)
+        scratch = self._scratch_of(vector)
         sent = flat if self._wire is None else self._rounding(flat, self._wire)
         for own in self.rounds:
             if sent is not flat:
@@ -111,24 +111,24 @@ class MessageCollective:
             sends = [(p.peer, as_bytes(sent[p.start : p.stop])) for p in own.sends]
             receives = [(p.peer, as_bytes(landing(p, sent, scratch))) for p in own.receives]
             counters.add(sends, receives)
-            self._channel.exchange(sends, receives).synchronize()
+            self._channel.exchange(sends, receives).wait()
             settle(own, flat, scratch, sent)
         if sent is not flat and self.rounds:
             _round(flat, sent)
         if flat is not vector:
             vector.copy_(flat)
 
-    def _scratch_of(self, dtype: torch.dtype) -> Tensor:
+    def _scratch_of(self, vector: Tensor) -> Tensor:
         """Return the scratch, kept from call to call: fresh memory costs page faults."""
-        dtype = self._wire or dtype
-        if self._scratch.dtype != dtype:
-            self._scratch = torch.empty(len(self._scratch), dtype=dtype)
+        dtype = self._wire or vector.dtype
+        if self._scratch.dtype != dtype or self._scratch.device != vector.device:
+            self._scratch = torch.empty(len(self._scratch), dtype=dtype, device=vector.device)
         return self._scratch
 
     def _rounding(self, flat: Tensor, wire: torch.dtype) -> Tensor:
         """Return as long a vector of the wire's dtype."""
         if self._rounded is None:
-            self._rounded = torch.empty(len(flat), dtype=wire)
+            self._rounded = torch.empty(len(flat), dtype=wire, device=flat.device)
         return self._rounded
 
 

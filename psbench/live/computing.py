@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
+from psbench.live.device import Device
 from psbench.network import share_computed
 from psbench.training import Progress
 
@@ -35,10 +36,15 @@ class Pace:
 
 
 class Computing:
-    """One pass under way: a thread carries it out, another waits for what it knows already."""
+    """One pass under way: a thread carries it out, another waits for what it knows already.
 
-    def __init__(self, pace: Pace | None) -> None:
+    On a GPU the first goes on at once, and the other waits for the device to have come as far.
+    """
+
+    def __init__(self, pace: Pace | None, device: Device) -> None:
         self._pace = pace
+        self._device = device
+        self._mark: torch.cuda.Event | None = None
         self._changed = threading.Condition()
         self._known: int | None = None
         self._wanted = _NOBODY
@@ -65,8 +71,11 @@ class Computing:
             self._wanted = start
             self._changed.wait_for(lambda: self._ended or self._knows(start))
             self._wanted = _NOBODY
+            mark = self._mark
         if self._error is not None:
             raise self._error
+        if mark is not None:
+            mark.synchronize()
 
     def finish(self) -> None:
         """Block until the pass is over."""
@@ -81,8 +90,9 @@ class Computing:
     def _tell(self, start: int) -> None:
         if self._pace is not None and not self._pace.keep(start):
             return
+        mark = self._device.mark()
         with self._changed:
-            self._known = start
+            self._known, self._mark = start, mark
             if start <= self._wanted:  # a wake for each layer would cost more than it tells
                 self._changed.notify()
 
@@ -90,7 +100,8 @@ class Computing:
 class ComputeThread:
     """The one thread that computes beside the one that communicates."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: Device) -> None:
+        self._device = device
         # the number of threads that torch computes with is a setting of each thread
         self._pool = ThreadPoolExecutor(
             1,
@@ -101,7 +112,7 @@ class ComputeThread:
 
     def start(self, compute: Callable[[Progress], int], pace: Pace | None) -> Computing:
         """Start a pass."""
-        computing = Computing(pace)
+        computing = Computing(pace, self._device)
         self._pool.submit(computing.run, compute)
         return computing
 

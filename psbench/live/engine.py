@@ -59,7 +59,8 @@ class LiveEngine:
         prepare(cell.transport for cell in self._cells if not needs_own_all_reduce(cell.strategy))
         vectors = any(cell.transport == OBJECT_STORE for cell in self._cells)
         with contextlib.ExitStack() as stack:
-            self.cluster = stack.enter_context(cluster(self._largest.cpus, vectors=vectors))
+            gpus = max(cell.gpus for cell in self._cells)
+            self.cluster = stack.enter_context(cluster(self._largest.cpus, gpus, vectors=vectors))
             stack.callback(self._close_pool)
             self._pool_for(self._largest)
             self._networks = measure_networks(self._cells, self._networks, self._stage_for)
@@ -275,6 +276,7 @@ class Attempt:
                 "node_hosts": tuple(host.name for host in hosts),
                 "one_clock": len({host.boot for host in hosts}) <= 1,
                 "threads": self._trial.cell.cpus_per_process,
+                "device": self._trial.cell.worker_device,
                 "algorithm": self._pick.algorithm,
                 "chunks": self._pick.chunks,
                 "pinned_cores": tuple(",".join(map(str, cores)) for cores in self._cores),

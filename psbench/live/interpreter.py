@@ -1,8 +1,14 @@
-"""Carries out the commands of a strategy with real gradients and real bytes, and times them."""
+"""Carries out the commands of a strategy with real gradients and real bytes, and times them.
+
+Where gradients are on a GPU, all times are still readings of the host's clock, each after the host
+has waited for what it is about: computing, a bucket's sum with its copies to the host and back, an
+answer with its copy to the device, the optimiser's step.
+"""
 
 import math
 import time
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,11 +17,14 @@ from psbench.live.collective import Collective, collective_for
 from psbench.live.computing import ComputeThread, Computing, Pace
 from psbench.live.counters import Counters
 from psbench.live.ddp import ddp_over
+from psbench.live.device import Device
 from psbench.live.headers import Header
 from psbench.live.messages import End
 from psbench.live.parameter_client import Asked, Exchange, ParameterClient
+from psbench.live.staging import Carried, carried_by
 from psbench.live.transports import Transport, guarded
 from psbench.network import ComputeTime
+from psbench.schedules import Schedule
 from psbench.strategies import (
     AllReduce,
     Apply,
@@ -57,6 +66,21 @@ class StepTimes:
     end: End = End.GO_ON
 
 
+class Served(NamedTuple):
+    """A shard as a rank shares it with its server."""
+
+    client: ParameterClient
+    gradients: Carried
+    parameters: Carried
+
+
+class Awaited(NamedTuple):
+    """A request under way, and where the parameters of its answer are to go."""
+
+    asked: Asked
+    parameters: Carried
+
+
 class Interpreter:
     """One rank's hands: the learner, the transport, and the clients of the servers."""
 
@@ -68,23 +92,25 @@ class Interpreter:
         world: int,
         generation: int,
         compute_time: ComputeTime | None = None,
+        device: Device,
     ) -> None:
         self._learner = learner
         self._compute_time = compute_time
         self._transport = transport
         self._world = world
         self._generation = generation
-        self._buckets: dict[Span, Tensor] = {}
+        self._device = device
+        self._buckets: dict[Span, Carried] = {}
         self._collectives: dict[Span, Collective] = {}
         self._beside: ComputeThread | None = None
         self._distributed = False
-        self._clients: dict[Shard, ParameterClient] = {}
+        self._shards: dict[Shard, Served] = {}
         self.counters = Counters()
 
     @property
     def clients(self) -> list[ParameterClient]:
         """The clients of the servers talked to so far."""
-        return list(self._clients.values())
+        return [shard.client for shard in self._shards.values()]
 
     def run(self, commands: Step, step: int) -> StepTimes:
         """Carry out all commands of a step."""
@@ -110,18 +136,24 @@ class Interpreter:
                 computing.wait_for(bucket.start)
             case Apply():
                 self._learner.apply()
+                self._device.synchronize()
                 times.update_s += time.monotonic() - started
             case Push(shard=shard):
                 times.enters.append(started)
-                return self._client(shard).push()
+                served = self._served(shard)
+                served.gradients.take_out()
+                return Awaited(served.client.push(), served.parameters)
             case Pull(shard=shard):
                 times.enters.append(started)
-                return self._client(shard).pull()
+                served = self._served(shard)
+                return Awaited(served.client.pull(), served.parameters)
             case AllReduce():
                 # done when it has begun, as far as the strategy can tell: this thread has nothing
                 # else to do
                 times.enters.append(started)
-                self._all_reduce(command, step)
+                with self._device.communicating():
+                    self._all_reduce(command, step)
+                    self._device.synchronize()
                 times.exits.append(time.monotonic())
             case Wait(handle=handle):
                 self._finish(handle, times)
@@ -134,6 +166,7 @@ class Interpreter:
         samples = self._learner.compute(
             step, reduce=command.reduce, part=command.part, parts=command.parts
         )
+        self._device.synchronize()
         if pace is not None:
             pace.keep(0)
         return samples
@@ -143,34 +176,39 @@ class Interpreter:
             nbytes = None
             if command.bucket is not None:
                 nbytes = command.bucket * self._learner.gradients.itemsize
-            wrap = ddp_over(self._transport, bucket_nbytes=nbytes)
+            wrap = ddp_over(self._transport, bucket_nbytes=nbytes, device=self._device.torch)
             self._learner.distribute(wrap, self._world)
             self._distributed = True
             self.counters.hide()
-        return guarded(
-            lambda: self._learner.compute(
+
+        def compute() -> int:
+            samples = self._learner.compute(
                 step,
                 reduce=command.reduce,
                 part=command.part,
                 parts=command.parts,
                 progress=None if pace is None else pace.keep,
-            ),
-            f"summing with any of {', '.join(self._transport.peers)}",
-        )
+            )
+            self._device.synchronize()
+            return samples
+
+        return guarded(compute, f"summing with any of {', '.join(self._transport.peers)}")
 
     def _compute_beside(self, command: Compute, step: int) -> Computing:
         """Start computing, in a thread beside this one."""
         if self._beside is None:
-            self._beside = ComputeThread()
+            self._beside = ComputeThread(self._device)
 
         def compute(progress: Progress) -> int:
-            return self._learner.compute(
+            samples = self._learner.compute(
                 step,
                 reduce=command.reduce,
                 part=command.part,
                 parts=command.parts,
                 progress=progress,
             )
+            self._device.synchronize()
+            return samples
 
         return self._beside.start(compute, self._pace(step, command.parts))
 
@@ -183,8 +221,10 @@ class Interpreter:
 
     def _finish(self, handle: object, times: StepTimes) -> None:
         match handle:
-            case Asked():
-                _take_up(handle.finish(), times)
+            case Awaited():
+                exchange = handle.asked.finish()
+                handle.parameters.bring_back()
+                _take_up(exchange, times)
                 times.exits.append(time.monotonic())
             case Computing():
                 handle.finish()
@@ -192,24 +232,39 @@ class Interpreter:
                 times.compute_s += handle.ended_s - handle.begun_s
 
     def close(self) -> None:
-        """End the thread that computes beside, where there is one. Idempotent."""
+        """End the thread that computes beside, where there is one, and give memory back.
+        Idempotent."""
         if self._beside is not None:
             self._beside.close()
+        for bucket in self._buckets.values():
+            bucket.close()
+        for shard in self._shards.values():
+            shard.gradients.close()
+            shard.parameters.close()
 
     def _all_reduce(self, command: AllReduce, step: int) -> None:
         """Sum a bucket of the gradients over all ranks."""
         bucket = command.bucket
         if bucket not in self._buckets:
-            self._buckets[bucket] = self._learner.gradients[bucket.start : bucket.stop]
-        vector = self._buckets[bucket]
+            own = self._learner.gradients[bucket.start : bucket.stop]
+            self._buckets[bucket] = carried_by(self._transport, own)
+        carried = self._buckets[bucket]
+        carried.take_out()
         if command.schedule is None:
-            self._transport.native_all_reduce(vector, self._world)
+            self._transport.native_all_reduce(carried.vector, self._world)
             self.counters.hide()
-            return
+        else:
+            self._run_schedule(command, command.schedule, carried.vector, step)
+        carried.bring_back()
+
+    def _run_schedule(
+        self, command: AllReduce, schedule: Schedule, vector: Tensor, step: int
+    ) -> None:
+        bucket = command.bucket
         if bucket not in self._collectives:
             self._collectives[bucket] = collective_for(
                 self._transport,
-                command.schedule,
+                schedule,
                 numel=len(vector),
                 channel=COLLECTIVES,
                 wire=WIRE_DTYPES[command.wire_dtype] if command.wire_dtype else None,
@@ -217,19 +272,22 @@ class Interpreter:
         header = Header.describing(vector, generation=self._generation, step=step)
         self._collectives[bucket].run(vector, header, self.counters)
 
-    def _client(self, shard: Shard) -> ParameterClient:
-        if shard not in self._clients:
-            own = slice(shard.span.start, shard.span.stop)
-            self._clients[shard] = ParameterClient(
+    def _served(self, shard: Shard) -> Served:
+        if shard not in self._shards:
+            part = slice(shard.span.start, shard.span.stop)
+            gradients = carried_by(self._transport, self._learner.gradients[part])
+            parameters = carried_by(self._transport, self._learner.parameters[part])
+            client = ParameterClient(
                 self._transport,
                 server=self._world + shard.server,
                 shard=shard.span.index,
-                gradients=self._learner.gradients[own],
-                parameters=self._learner.parameters[own],
+                gradients=gradients.vector,
+                parameters=parameters.vector,
                 generation=self._generation,
                 counters=self.counters,
             )
-        return self._clients[shard]
+            self._shards[shard] = Served(client, gradients, parameters)
+        return self._shards[shard]
 
 
 def _take_up(exchange: Exchange, times: StepTimes) -> None:

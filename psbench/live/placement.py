@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import ray
+import torch
 from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
@@ -14,7 +15,7 @@ from psbench.live.code import Code, this_code
 from psbench.live.host import Host, kill_if_here
 from psbench.live.reservation import ended_by_signals, release, reserve
 from psbench.network import logical_hosts
-from psbench.spec import Cell
+from psbench.spec import Cell, gpus_for
 from psbench.units import count
 
 _STARTING_SECONDS = 120.0
@@ -44,6 +45,10 @@ class Layout:
     strategy: str
     """of Ray's placement group, PACK or SPREAD"""
     hosts: tuple[int, ...] | None = None
+    gpus_each: float = 0.0
+    """of each worker"""
+    workers: int | None = None
+    """the first of the processes, which have the GPUs; None where none has, and any may be one"""
 
     @staticmethod
     def of(cell: Cell) -> "Layout":
@@ -55,7 +60,17 @@ class Layout:
             )
         asked = cell.cluster.placement if cell.cluster else None
         placement = asked or ("pack" if hosts is None else "spread")
-        return Layout(cpus_each=cell.cpus_per_process, strategy=placement.upper(), hosts=hosts)
+        return Layout(
+            cpus_each=cell.cpus_per_process,
+            strategy=placement.upper(),
+            hosts=hosts,
+            gpus_each=cell.gpus_per_worker,
+            workers=cell.workers if cell.gpus_per_worker else None,
+        )
+
+    def has_gpus(self, number: int) -> bool:
+        """Say whether GPUs are reserved for the process of a number."""
+        return self.workers is not None and number < self.workers
 
 
 class Pool:
@@ -89,6 +104,7 @@ class Pool:
         try:
             hosts = ray.get([actor.host.remote() for actor in new], timeout=_STARTING_SECONDS)
             codes = ray.get([actor.code.remote() for actor in new], timeout=_STARTING_SECONDS)
+            gpus = ray.get([actor.num_gpus.remote() for actor in new], timeout=_STARTING_SECONDS)
         except RayError as error:
             for actor in new:
                 ray.kill(actor)
@@ -98,9 +114,15 @@ class Pool:
                 else " ".join(str(error).split())
             )
             raise PlacementError(f"{len(new)} actors did not start: {reason}") from error
+        first = len(self._actors)
         self._actors += zip(new, hosts, strict=True)
-        for host, code in zip(hosts, codes, strict=True):
+        for number, (host, code, seen) in enumerate(zip(hosts, codes, gpus, strict=True), first):
             _check_code(host, code)
+            if self.layout.has_gpus(number) and not seen:
+                raise PlacementError(
+                    f"torch {torch.__version__} on {host.name} sees no GPU, and Ray reserved one "
+                    f"there; install torch for CUDA, or leave cluster.gpus_per_worker out"
+                )
         return [
             Member(name=name, is_rank=position < workers, actor=actor, host=host)
             for position, (name, (actor, host)) in enumerate(zip(names, self._actors, strict=False))
@@ -113,6 +135,7 @@ class Pool:
         # a restarted actor would have lost its state without saying so
         return Node.options(  # type: ignore[attr-defined]
             num_cpus=self.layout.cpus_each,
+            num_gpus=self.layout.gpus_each if self.layout.has_gpus(number) else 0,
             max_restarts=0,
             max_task_retries=0,
             scheduling_strategy=where,
@@ -143,6 +166,9 @@ def _bundles(layout: Layout, size: int) -> tuple[list[int], list[dict[str, float
     bundle_of = list(layout.hosts or range(size))
     sizes = Counter(bundle_of)
     bundles = [{"CPU": float(layout.cpus_each * sizes[number])} for number in range(len(sizes))]
+    workers = Counter(bundle_of[: layout.workers] if layout.workers else ())
+    for number, own in workers.items():
+        bundles[number]["GPU"] = gpus_for(own, layout.gpus_each)
     nodes = sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
     # Ray's own SPREAD is a wish, and passed over where a node is just being given back
     apart = layout.strategy == "SPREAD" and nodes >= len(bundles)
@@ -152,21 +178,25 @@ def _bundles(layout: Layout, size: int) -> tuple[list[int], list[dict[str, float
 def _check_fit(bundles: list[dict[str, float]]) -> None:
     """Raise PlacementError where no node can hold a bundle: Ray would wait for ever."""
     nodes = ray.nodes()  # type: ignore[no-untyped-call]
-    largest = max((node["Resources"].get("CPU", 0.0) for node in nodes if node["Alive"]), default=0)
-    most = max(bundle["CPU"] for bundle in bundles)
-    if most > largest:
-        raise PlacementError(
-            f"the spec needs {most:g} CPUs on one host and the cluster's largest node has "
-            f"{largest:g}; ask for fewer ranks_per_host or cpus_per_worker"
-        )
+    alive = [node["Resources"] for node in nodes if node["Alive"]]
+    for resource in ("CPU", "GPU"):
+        largest = max((node.get(resource, 0.0) for node in alive), default=0.0)
+        most = max(bundle.get(resource, 0.0) for bundle in bundles)
+        if most > largest:
+            raise PlacementError(
+                f"the spec needs {most:g} {resource}s on one host and the cluster's largest node "
+                f"has {largest:g}; ask for fewer ranks_per_host or {resource.lower()}s_per_worker"
+            )
 
 
 def _wording(layout: Layout, bundles: list[dict[str, float]]) -> str:
-    cpus = f"{sum(bundle['CPU'] for bundle in bundles):g} CPUs"
+    wanted = f"{sum(bundle['CPU'] for bundle in bundles):g} CPUs"
+    if layout.workers:
+        wanted += f" and {sum(bundle.get('GPU', 0.0) for bundle in bundles):g} GPUs"
     if layout.hosts is None:
-        return cpus
+        return wanted
     most = max(bundle["CPU"] for bundle in bundles)
-    return f"{cpus} (up to {most:g} on each of {count(len(bundles), 'host')})"
+    return f"{wanted} (up to {most:g} CPUs on each of {count(len(bundles), 'host')})"
 
 
 def _check_code(host: Host, code: Code) -> None:

@@ -35,11 +35,11 @@ def reserve(bundles: list[dict[str, float]], *, strategy: str, wanted: str) -> P
         while not group.wait(timeout_seconds=_POLL_SECONDS):
             if time.monotonic() > deadline:
                 raise PlacementError(
-                    f"the spec needs {wanted} at once and {_free():g} are free; wait for what else "
-                    f"runs on the cluster to end, or ask for fewer workers"
+                    f"the spec needs {wanted} at once and {_free(bundles)} are free; wait for "
+                    f"what else runs on the cluster to end, or ask for fewer workers"
                 )
             if not told:
-                _tell(f"waiting for {wanted} of the cluster; {_free():g} are free")
+                _tell(f"waiting for {wanted} of the cluster; {_free(bundles)} are free")
                 told = True
     except BaseException:
         remove_placement_group(group)
@@ -74,8 +74,12 @@ def ended_by_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _free() -> float:
-    return float(ray.available_resources().get("CPU", 0.0))  # type: ignore[no-untyped-call]
+def _free(bundles: list[dict[str, float]]) -> str:
+    """Return what is free of the resources that any bundle asks for."""
+    free = ray.available_resources()  # type: ignore[no-untyped-call]
+    if not any("GPU" in bundle for bundle in bundles):
+        return f"{free.get('CPU', 0.0):g}"
+    return f"{free.get('CPU', 0.0):g} CPUs and {free.get('GPU', 0.0):g} GPUs"
 
 
 def _tell(message: str) -> None:

@@ -5,6 +5,7 @@ from itertools import count
 
 from psbench.live.clock import TrialClock
 from psbench.live.counters import Counters
+from psbench.live.device import Device
 from psbench.live.interpreter import Interpreter, StepTimes
 from psbench.live.job import DIVERGED, OK, Checkpoint, Job, Report, StepLog
 from psbench.live.messages import End
@@ -21,12 +22,13 @@ class Worker:
     def __init__(self, job: Job, transport: Transport, log: StepLog[StepRow]) -> None:
         trial = job.trial
         self.cell = trial.cell
+        device = Device.of(self.cell)
         self.learner: Learner = build_learner(
             trial.cell,
             seed=trial.seed,
             repeat=trial.repeat,
             rank=transport.rank,
-            allocate=transport.allocate,
+            allocate=transport.allocate if device.is_cpu else device.zeros,
         )
         self.checkpoints: list[Checkpoint] = []
         self._strategy = job.strategy(
@@ -38,6 +40,7 @@ class Worker:
             world=self.cell.workers,
             generation=job.generation,
             compute_time=job.compute_time(),
+            device=device,
         )
         self._transport = transport
         self._log = log
@@ -110,7 +113,7 @@ class Worker:
             step=done,
             samples=done * self.cell.global_batch,
             seconds=self._clock.seconds(started),
-            parameters=self.learner.parameters.clone(),
+            parameters=self.learner.parameters.to("cpu", copy=True),
         )
         if self._transport.rank == 0:
             self.checkpoints.append(point)

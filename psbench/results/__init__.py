@@ -6,7 +6,13 @@ evaluations, events), `steps/*.arrow` (one stream of step rows a trial) and, onc
 """
 
 from psbench.results.bench_row import BenchRow
-from psbench.results.caveats import NOT_PINNED, crowded, few_repeats, unlike_transports
+from psbench.results.caveats import (
+    NOT_PINNED,
+    crowded,
+    few_repeats,
+    unlike_devices,
+    unlike_transports,
+)
 from psbench.results.copy_limit import CopyLimit, copy_limit
 from psbench.results.environment import environment
 from psbench.results.journal import Journal, read_journal
@@ -51,5 +57,6 @@ __all__ = [
     "read_manifest",
     "read_status",
     "read_steps",
+    "unlike_devices",
     "unlike_transports",
 ]

@@ -43,3 +43,11 @@ def unlike_transports(trials: Iterable[TrialRow], names: Mapping[str, str]) -> I
     if len(everywhere) > 1:
         told = ", ".join(everywhere)
         yield f"transports differ ({told}): compare only cells of the same one"
+
+
+def unlike_devices(devices: Iterable[str]) -> str | None:
+    """Return what to say of workers that compute on these; None where all do on the same."""
+    known = list(dict.fromkeys(devices))
+    if len(known) < 2:
+        return None
+    return f"devices differ ({', '.join(known)}): compare only cells of the same one"

@@ -104,6 +104,8 @@ class TrialRow:
     """The all-reduce that `algorithm: auto` picked; None where the spec names what to do."""
     chunks: int | None = None
     """The number that `chunks: auto` picked; None where the spec says it."""
+    device: str = "cpu"
+    """What workers computed on: cpu or cuda. What `auto` stood for."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,7 +5,7 @@ repeat of a cell. Whatever is wrong with a spec raises a one-line `psbench.error
 """
 
 from psbench.spec.cell import Batch, Cell, Target, Trial
-from psbench.spec.cluster import Cluster
+from psbench.spec.cluster import Cluster, gpus_for
 from psbench.spec.compute import Compute, Slow
 from psbench.spec.fields import cell_fields, varying_fields
 from psbench.spec.identity import cell_id
@@ -84,6 +84,7 @@ __all__ = [
     "Trial",
     "cell_fields",
     "cell_id",
+    "gpus_for",
     "needs_own_all_reduce",
     "network_of",
     "read_network",

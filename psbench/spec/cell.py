@@ -5,10 +5,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from psbench.spec.cluster import Cluster
+from psbench.spec.cluster import Cluster, gpus_for
 from psbench.spec.compute import Compute
+from psbench.spec.device import check_device, check_nccl, worker_device
 from psbench.spec.messages import MISSING, conflict, show, wrong
-from psbench.spec.names import Engine, LrScaling, Reduce, Transport
+from psbench.spec.names import Device, Engine, LrScaling, RealDevice, Reduce, Transport
 from psbench.spec.quantities import Duration
 from psbench.spec.strategy import (
     NEEDS_HOSTS,
@@ -26,7 +27,7 @@ from psbench.spec.task import Optimizer, PayloadTask, Task
 from psbench.units import count
 
 Count = Annotated[int, Field(ge=1)]
-_HAVE_AN_ALL_REDUCE = ("auto", "gloo")
+_HAVE_AN_ALL_REDUCE = ("auto", "gloo", "nccl")
 _NOT_IN_A_PLAIN_LOOP = ("accumulate", "compute", "eval_every")
 Workers = Annotated[int, Field(ge=1, le=65_536)]
 
@@ -94,6 +95,8 @@ class Cell(Frozen):
     """how long computing a step takes; null: as long as it does"""
     cluster: Cluster | None = Field(default=None, validate_default=True)
     """which processes share a host; null: as Ray places them"""
+    device: Device = "auto"
+    """what workers compute on; auto: cuda where cluster.gpus_per_worker is set, else cpu"""
     pin: Pin = True
     """hold each process to CPUs of its own, where a host has enough; in_turn: also where processes
     must share them"""
@@ -228,6 +231,13 @@ class Cell(Frozen):
             )
         return cluster
 
+    @field_validator("device")
+    @classmethod
+    def _device_is_reserved(cls, device: Device, info: ValidationInfo) -> Device:
+        if "cluster" in info.data:
+            check_device(device, _gpus_per_worker(info.data["cluster"]))
+        return device
+
     @field_validator("warmup")
     @classmethod
     def _steps_remain(cls, warmup: int, info: ValidationInfo) -> int:
@@ -245,6 +255,8 @@ class Cell(Frozen):
             raise conflict(
                 f"{transport} has no all-reduce of its own for {strategy.kind}; write gloo"
             )
+        if transport == "nccl" and strategy and {"cluster", "device"} <= info.data.keys():
+            check_nccl(strategy, info.data["device"], _gpus_per_worker(info.data["cluster"]))
         return transport
 
     @property
@@ -278,6 +290,23 @@ class Cell(Frozen):
         return self.processes * self.cpus_per_process
 
     @property
+    def worker_device(self) -> RealDevice:
+        """What workers compute on; servers are on the CPU."""
+        return worker_device(self.device, self.gpus_per_worker)
+
+    @property
+    def gpus_per_worker(self) -> float:
+        """GPUs, or the share of one, reserved for each worker."""
+        return _gpus_per_worker(self.cluster)
+
+    @property
+    def gpus(self) -> float:
+        """GPUs that all workers take together."""
+        per_host, share = self.ranks_per_host or self.workers, self.gpus_per_worker
+        full, left = divmod(self.workers, per_host)
+        return full * gpus_for(per_host, share) + gpus_for(left, share)
+
+    @property
     def ranks_per_host(self) -> int | None:
         """Workers on each logical host but perhaps the last; None where no hosts are asked for."""
         return self.cluster.per_host(self.workers) if self.cluster else None
@@ -301,6 +330,10 @@ class Cell(Frozen):
     def label(self) -> str:
         """The strategy and the number of workers, for people: "ring, 4 workers"."""
         return f"{strategy_label(self.strategy)}, {count(self.workers, 'worker')}"
+
+
+def _gpus_per_worker(cluster: Cluster | None) -> float:
+    return cluster.gpus_per_worker if cluster else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,10 @@ AnyAlgorithm = Literal[Algorithm, "auto"]
 """auto: the one predicted to be fastest"""
 Consistency = Literal["synchronous", "asynchronous"]
 Engine = Literal["live"]
-Transport = Literal["auto", "gloo", "shared_memory", "object_store"]
+Transport = Literal["auto", "gloo", "shared_memory", "object_store", "nccl"]
+RealDevice = Literal["cpu", "cuda"]
+Device = Literal["auto", RealDevice]
+"""auto: cuda where workers have GPUs"""
 Reduce = Literal["mean", "sum"]
 WireDtype = Literal["bf16", "fp16"]
 LrScaling = Literal["none", "linear", "sqrt"]

@@ -52,6 +52,7 @@ class Spec(Frozen):
     lr_scaling: Any = None
     compute: Any = None
     cluster: Any = None
+    device: Any = None
     pin: Any = None
     timeout: Any = None
     steps: Any = None

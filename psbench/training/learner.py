@@ -81,7 +81,10 @@ class Learner(Protocol):
 def build_learner(
     cell: Cell, *, seed: int, repeat: int, rank: int, allocate: Allocate = torch.zeros
 ) -> Learner:
-    """Return the learner of `rank`; `allocate(numel, dtype=)` gives the gradients' memory."""
+    """Return the learner of `rank`; `allocate(numel, dtype=)` gives the gradients' memory.
+
+    All of the learner is on the device of that memory.
+    """
     if isinstance(cell.task, PayloadTask):
         return PayloadLearner(cell.task, allocate=allocate)
     return ModelLearner(cell, cell.task, seed=seed, repeat=repeat, rank=rank, allocate=allocate)
@@ -118,13 +121,15 @@ class ModelLearner:
         dtype = DTYPES[spec.dtype]
         self._model = build_model(self._task, dtype, seed=seed, repeat=repeat)
         numel = sum(p.numel() for p in self._model.parameters()) + self.carried
-        self.parameters = torch.zeros(numel, dtype=dtype)
         self.gradients = allocate(numel, dtype=dtype)
+        device = self.gradients.device
+        self.parameters = torch.zeros(numel, dtype=dtype, device=device)
+        self._model.to(device)
         flatten(self._model, self.parameters, self.gradients)
         self._store = TorchStore(self.parameters, self._optimizer, carried=self.carried)
         train, held_out = self._task.data()
         self.digest = data_digest(train, held_out)
-        self._train, self._held_out = train.to(dtype), held_out.to(dtype)
+        self._train, self._held_out = train.to(dtype, device), held_out.to(dtype, device)
         batch = cell.global_batch
         self._batches = GlobalBatches(len(train), batch, seed=seed, repeat=repeat)
         self._slice = rank_slice(batch, cell.workers, rank)
@@ -205,8 +210,8 @@ class PayloadLearner:
     def __init__(self, spec: PayloadTask, *, allocate: Allocate) -> None:
         dtype = DTYPES[spec.dtype]
         numel = spec.payload // dtype.itemsize
-        self.parameters = torch.zeros(numel, dtype=dtype)
         self.gradients = allocate(numel, dtype=dtype)
+        self.parameters = torch.zeros_like(self.gradients)
 
     def compute(
         self,

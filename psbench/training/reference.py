@@ -16,6 +16,8 @@ from psbench.training.batches import GlobalBatches
 from psbench.training.optimizers import build_optimizer
 from psbench.training.tasks import DTYPES, build_model, build_task
 
+_CPU = torch.device("cpu")
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceStep:
@@ -38,25 +40,35 @@ def reference(cell: Cell, *, seed: int, repeat: int) -> Iterator[ReferenceStep]:
         yield ReferenceStep(loss=loss.item(), gradient=gradient, parameters=_flat_of(model))
 
 
-def bare_loop(cell: Cell, *, seed: int, repeat: int) -> tuple[float, Tensor]:
+def bare_loop(
+    cell: Cell, *, seed: int, repeat: int, device: torch.device = _CPU
+) -> tuple[float, Tensor]:
     """Train a cell's model; return (seconds of the steps after the warm-up, flat parameters)."""
-    model, one_step = _prepare(cell, seed=seed, repeat=repeat)
+    model, one_step = _prepare(cell, seed=seed, repeat=repeat, device=device)
     started = time.monotonic()
     for step in range(cell.steps):
         if step == cell.warmup:
-            started = time.monotonic()
+            started = _time_when_done(device)
         one_step(step)
-    return time.monotonic() - started, _flat_of(model)
+    return _time_when_done(device) - started, _flat_of(model)
 
 
-def _prepare(cell: Cell, *, seed: int, repeat: int) -> tuple[nn.Module, Callable[[int], Tensor]]:
+def _time_when_done(device: torch.device) -> float:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.monotonic()
+
+
+def _prepare(
+    cell: Cell, *, seed: int, repeat: int, device: torch.device = _CPU
+) -> tuple[nn.Module, Callable[[int], Tensor]]:
     """Return the model, and a function that makes the step of a number and returns its loss."""
     assert isinstance(cell.task, ModelTask)
     assert cell.optimizer is not None
     task, dtype = build_task(cell.task), DTYPES[cell.task.dtype]
-    model = build_model(task, dtype, seed=seed, repeat=repeat)
+    model = build_model(task, dtype, seed=seed, repeat=repeat).to(device)
     optimizer = build_optimizer(cell.optimizer, list(model.parameters()))
-    train = task.data()[0].to(dtype)
+    train = task.data()[0].to(dtype, device)
     batches = GlobalBatches(len(train), cell.global_batch, seed=seed, repeat=repeat)
 
     def one_step(step: int) -> Tensor:

@@ -215,6 +215,20 @@ def test_processes_that_were_not_pinned_are_noted_where_known(write_run, cell, t
     assert found("0", "1") == found("") == found() == []
 
 
+def test_devices_that_differ_are_noted(write_run, cell, trial_row):
+    ring, tree = cell("ring", 2, target=None), cell("tree", 2, target=None)
+
+    def found(*devices):
+        pairs = zip((ring, tree), devices, strict=True)
+        rows = [trial_row(one["id"], repeat, device=d) for one, d in pairs for repeat in range(3)]
+        return notes(load(write_run([ring, tree], rows, repeats=3)))
+
+    assert found("cpu", "cuda") == [
+        "devices differ (cpu, cuda): compare only cells of the same one"
+    ]
+    assert found("cuda", "cuda") == found("cpu", "cpu") == []
+
+
 def test_compute_threads_that_differ_are_noted(write_run, cell, trial_row):
     ring = cell("ring", 2, target=None)
     rows = [trial_row(ring["id"], repeat, threads=1 + repeat // 2) for repeat in range(3)]

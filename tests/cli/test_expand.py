@@ -42,6 +42,16 @@ def test_one_of_each_is_singular(capsys):
     )
 
 
+@pytest.mark.parametrize(("share", "told"), [("0.25", "1"), ("0.1", "0.4"), ("2", "8")])
+def test_gpus_are_counted_where_they_are_asked_for(share, told, capsys):
+    assert invoke(["expand", QUICKSTART, "--set", f"cluster={{gpus_per_worker: {share}}}"]) == 0
+    assert (
+        capsys.readouterr()
+        .out.splitlines()[-1]
+        .endswith(f"5 logical CPUs needed (workers + servers), GPUs: {told} (workers)")
+    )
+
+
 def test_json_is_one_object_a_cell_and_nothing_else(capsys):
     assert invoke(["expand", QUICKSTART, "--json"]) == 0
     out, err = capsys.readouterr()

@@ -188,3 +188,10 @@ def test_too_few_repeats_are_told_before_and_in_the_words_of_the_summary(tmp_pat
 )
 def test_a_label_names_what_tells_a_cell_apart(changes, labels):
     assert list(cell_labels(spec(**changes).cells()).values()) == labels
+
+
+def test_cells_on_different_devices_are_told_of_before_the_first_trial():
+    gpus = {"cluster": [None, {"gpus_per_worker": 1}]}
+    (warning,) = warnings_before(spec(repeats=3, matrix=gpus))
+    assert warning == "devices differ (cpu, cuda): compare only cells of the same one"
+    assert warnings_before(spec(repeats=3, cluster={"gpus_per_worker": 0.5})) == []

@@ -8,6 +8,7 @@ import torch
 from psbench.live.collective import collective_for
 from psbench.live.computing import Computing
 from psbench.live.counters import Counters
+from psbench.live.device import Device
 from psbench.live.headers import Header
 from psbench.schedules import ALGORITHMS, OPTIONS, schedule_for
 from psbench.spec import Spec
@@ -139,7 +140,7 @@ def test_what_computing_beside_raises_ends_the_trial(where, run_trial):
 
 
 def test_parameters_without_a_gradient_hold_nobody_up():
-    computing = Computing(None)
+    computing = Computing(None, Device())
     thread = threading.Thread(target=computing.run, args=(lambda progress: 7,))
     thread.start()
     computing.wait_for(0)  # nobody told of it, but the pass is over

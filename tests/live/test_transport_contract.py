@@ -14,17 +14,17 @@ from psbench.errors import PeerLost, PeerTimeout, TransportError
 from psbench.live.letters import letters_over
 from psbench.live.messages import Request, Words
 from psbench.live.transports import (
-    ENDPOINTS,
     FROM_ANY,
     MIXED,
     OBJECT_STORE,
+    OF_HOST_MEMORY,
     OWN_ALL_REDUCE,
     open_endpoint,
 )
 
 WORLDS = [1, 2, 3, 5]
 
-pytestmark = pytest.mark.parametrize("name", [*sorted(ENDPOINTS), MIXED])
+pytestmark = pytest.mark.parametrize("name", [*sorted(OF_HOST_MEMORY), MIXED])
 
 
 def endpoint_of(name, rank):

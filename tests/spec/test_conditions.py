@@ -148,6 +148,57 @@ PAYLOAD = {"task": {"payload": "4 B"}, "batch": ABSENT}
             "cluster.placement: unknown placement 'pakc'; did you mean 'pack'?"
             " (known: pack, spread)",
         ),
+        (
+            {"device": "gpu"},
+            "device: unknown device 'gpu'; did you mean 'cpu'? (known: auto, cpu, cuda)",
+        ),
+        (
+            {"device": "cuda"},
+            "device: cuda needs GPUs; set cluster.gpus_per_worker, such as 0.25 for four workers on"
+            " one GPU",
+        ),
+        (
+            {"device": "cuda", "cluster": {"gpus_per_worker": 0}},
+            "device: cuda needs GPUs; set cluster.gpus_per_worker, such as 0.25 for four workers on"
+            " one GPU",
+        ),
+        (
+            {"device": "cpu", "cluster": {"gpus_per_worker": 1}},
+            "device: cpu uses no GPU; leave cluster.gpus_per_worker out, or write cuda",
+        ),
+        (
+            {"cluster": {"gpus_per_worker": -0.5}},
+            "cluster.gpus_per_worker: must be at least 0, got -0.5",
+        ),
+        (
+            {"cluster": {"gpus_per_worker": 1.5}},
+            "cluster.gpus_per_worker: a worker takes a share of one GPU or whole ones, got 1.5",
+        ),
+        (
+            {"cluster": {"gpus_per_worker": "half"}},
+            "cluster.gpus_per_worker: expected a number, got 'half'",
+        ),
+        (
+            {"transport": "nccl"},
+            "transport: nccl carries what lies on GPUs, and the workers are on the CPU; set"
+            " cluster.gpus_per_worker to 1",
+        ),
+        (
+            {"transport": "nccl", "cluster": {"gpus_per_worker": 0.25}},
+            "transport: nccl refuses two ranks on one GPU, and cluster.gpus_per_worker is 0.25;"
+            " write auto, gloo or shared_memory, over which vectors go by way of host memory, or a"
+            " whole GPU for each worker",
+        ),
+        (
+            {"transport": "nccl", "cluster": {"gpus_per_worker": 1}, "strategy": "ps-sync"},
+            "transport: nccl cannot receive from whoever comes first, as a parameter server must;"
+            " write auto, gloo or shared_memory",
+        ),
+        (
+            {"transport": "nccl", "cluster": {"gpus_per_worker": 1}, "strategy": "auto"},
+            "transport: auto goes by what messages of host memory take, and nccl carries none; name"
+            " the algorithm and its chunks",
+        ),
         ({"pin": "no"}, "pin: expected true, false or in_turn, got 'no'"),
         ({"timeout": "0 s"}, "timeout: must be greater than 0, got 0.0"),
         (
@@ -192,6 +243,36 @@ def test_mistakes(changes, message):
     with pytest.raises(SpecError) as error:
         spec(**changes)
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("fields", "device", "gpus"),
+    [
+        ({}, "cpu", 0),
+        ({"device": "cpu", "cluster": {"cpus_per_worker": 2}}, "cpu", 0),
+        ({"cluster": {"gpus_per_worker": 0.25}}, "cuda", 1),
+        ({"cluster": {"gpus_per_worker": 0.25}, "strategy": "ps-async"}, "cuda", 1),
+        ({"device": "cuda", "cluster": {"gpus_per_worker": 0.1}}, "cuda", 0.4),
+        # three fit on one, and the fourth needs another
+        ({"cluster": {"gpus_per_worker": 0.3}}, "cuda", 2),
+        ({"cluster": {"gpus_per_worker": 0.2}, "workers": 5}, "cuda", 1),
+        ({"cluster": {"gpus_per_worker": 2}, "strategy": "ps-sync"}, "cuda", 8),
+        ({"cluster": {"gpus_per_worker": 0.25, "ranks_per_host": 3}}, "cuda", 1),
+        ({"cluster": {"gpus_per_worker": 0.5, "ranks_per_host": 3}}, "cuda", 2.5),
+        ({"cluster": {"gpus_per_worker": 1}, "strategy": "native", "transport": "nccl"}, "cuda", 4),
+        ({"cluster": {"gpus_per_worker": 1}, "strategy": "bare", "workers": 1}, "cuda", 1),
+    ],
+)
+def test_workers_compute_on_what_is_reserved_for_them(fields, device, gpus):
+    one = cell(**fields)
+    assert (one.worker_device, one.gpus) == (device, pytest.approx(gpus))
+
+
+def test_to_say_auto_is_to_say_nothing_and_to_name_the_device_is_a_cell_of_its_own():
+    gpu = {"cluster": {"gpus_per_worker": 1}}
+    assert cell_id(cell(device="auto", cluster={"gpus_per_worker": 0})) == cell_id(cell(cluster={}))
+    assert cell_id(cell(device="auto", **gpu)) == cell_id(cell(cluster={"gpus_per_worker": 1.0}))
+    assert len({cell_id(cell()), cell_id(cell(**gpu)), cell_id(cell(device="cuda", **gpu))}) == 3
 
 
 def test_a_list_of_slow_ranks_is_one_axis():

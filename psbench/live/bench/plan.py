@@ -7,7 +7,13 @@ from difflib import get_close_matches
 from psbench.errors import SpecError
 from psbench.live.auto import ON_ONE_HOST
 from psbench.live.bench.integers import DTYPES
-from psbench.live.transports import ENDPOINTS, OWN_ALL_REDUCE, SHARED_MEMORY
+from psbench.live.transports import (
+    ENDPOINTS,
+    NCCL,
+    OF_HOST_MEMORY,
+    OWN_ALL_REDUCE,
+    SHARED_MEMORY,
+)
 from psbench.schedules import ALGORITHMS
 from psbench.spec import DTYPES as TRAINED
 
@@ -62,6 +68,11 @@ class BenchPlan:
     def __post_init__(self) -> None:
         _check_names("--algorithms", self.algorithms, (*ALGORITHMS, NATIVE, PUSH_PULL, AUTO))
         _check_names("--transports", self.transports, ENDPOINTS)
+        if NCCL in self.transports:
+            raise SpecError(
+                f"--transports nccl: bench sums host memory, which nccl does not carry; known: "
+                f"{', '.join(OF_HOST_MEMORY)}"
+            )
         _check_names("--dtype", (self.dtype,), DTYPES)
         for workers in self.workers:
             if not 1 <= workers <= _MOST_WORKERS:

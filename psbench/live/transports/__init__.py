@@ -22,6 +22,7 @@ SHARED_MEMORY = "shared_memory"
 MIXED = "shared_memory+gloo"
 """What `auto` stands for where some processes share a host and others do not."""
 OBJECT_STORE = "object_store"
+NCCL = "nccl"
 
 
 def _shared_memory(host: str) -> Endpoint:
@@ -36,14 +37,24 @@ def _object_store(host: str) -> Endpoint:
     return ObjectStoreEndpoint(host)
 
 
+def _nccl(host: str) -> Endpoint:
+    from psbench.live.transports.nccl import NcclEndpoint
+
+    return NcclEndpoint(host)
+
+
 ENDPOINTS: dict[str, Callable[[str], Endpoint]] = {
     "gloo": ProcessGroupEndpoint,
     SHARED_MEMORY: _shared_memory,
     OBJECT_STORE: _object_store,
+    NCCL: _nccl,
 }
 """How each transport opens an endpoint on a host's interface."""
 
-OWN_ALL_REDUCE = ("gloo",)
+OF_HOST_MEMORY = tuple(name for name in ENDPOINTS if name != NCCL)
+"""Those that carry what lies in host memory; NCCL carries what lies on GPUs, and nothing else."""
+
+OWN_ALL_REDUCE = ("gloo", NCCL)
 """Those that have an all-reduce of their own, which `native` stands for."""
 
 
@@ -82,7 +93,9 @@ __all__ = [
     "ENDPOINTS",
     "FROM_ANY",
     "MIXED",
+    "NCCL",
     "OBJECT_STORE",
+    "OF_HOST_MEMORY",
     "OWN_ALL_REDUCE",
     "SHARED_MEMORY",
     "Capabilities",

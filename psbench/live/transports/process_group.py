@@ -22,6 +22,7 @@ T = TypeVar("T")
 _THREADS = 2  # of gloo, for sockets
 _BACKLOG = 128
 _FIRST_TAG = 16
+_OF_BACKENDS = ("gloo", "onnection", "NCCL")  # one of these is in what a backend complains of
 
 
 class ProcessGroupEndpoint:
@@ -49,7 +50,9 @@ class ProcessGroupEndpoint:
         seconds = deadline if join_seconds is None else join_seconds
         peers = names or [f"rank {peer}" for peer in range(len(addresses))]
         try:
-            group = self._group(addresses, rank, generation, timedelta(seconds=seconds))
+            timeout = timedelta(seconds=seconds)
+            store = self._store(addresses, rank, generation, timeout)
+            group = self._group(store, rank, len(addresses), timeout)
         except (RuntimeError, OSError) as error:
             raise PeerTimeout(
                 f"{peers[rank]} could not join the world of {len(addresses)} processes at "
@@ -57,14 +60,14 @@ class ProcessGroupEndpoint:
             ) from error
         finally:
             self.close()
-        return ProcessGroupTransport(group, rank=rank, peers=peers, deadline=deadline)
+        return ProcessGroupTransport(group, store, rank=rank, peers=peers, deadline=deadline)
 
     def close(self) -> None:
         self._socket.close()
 
-    def _group(
+    def _store(
         self, addresses: Sequence[str], rank: int, generation: int, timeout: timedelta
-    ) -> dist.ProcessGroupGloo:
+    ) -> dist.Store:
         host, _, port = addresses[0].rpartition(":")
         # rank 0's store listens on the socket that is already bound to one interface: by itself
         # it would bind to all of them
@@ -77,12 +80,16 @@ class ProcessGroupEndpoint:
             wait_for_workers=False,
             master_listen_fd=listening,
         )
+        return dist.PrefixStore(f"generation-{generation}", store)
+
+    def _group(
+        self, store: dist.Store, rank: int, size: int, timeout: timedelta
+    ) -> dist.ProcessGroupGloo:
         options = dist.ProcessGroupGloo._Options()
         options._devices = [dist.ProcessGroupGloo.create_device(hostname=self._host)]
         options._timeout = timeout
         options._threads = _THREADS
-        prefixed = dist.PrefixStore(f"generation-{generation}", store)
-        return dist.ProcessGroupGloo(prefixed, rank, len(addresses), options)
+        return dist.ProcessGroupGloo(store, rank, size, options)
 
 
 class ProcessGroupTransport:
@@ -92,9 +99,17 @@ class ProcessGroupTransport:
     capabilities = Capabilities(recv_any=True, native_all_reduce=True)
 
     def __init__(
-        self, group: dist.ProcessGroupGloo, *, rank: int, peers: Sequence[str], deadline: float
+        self,
+        group: dist.ProcessGroupGloo,
+        store: dist.Store,
+        *,
+        rank: int,
+        peers: Sequence[str],
+        deadline: float,
     ) -> None:
         self._group: dist.ProcessGroupGloo | None = group
+        self.store = store
+        """where the processes met; another group of theirs may meet there, too"""
         self.rank = rank
         self.size = len(peers)
         self.peers = peers
@@ -173,12 +188,12 @@ class GlooWork:
 
 
 def guarded(call: Callable[[], T], what: str) -> T:
-    """Run a call of gloo; its failures become PeerTimeout or PeerLost about `what`."""
+    """Run a call of gloo or NCCL; its failures become PeerTimeout or PeerLost about `what`."""
     try:
         return call()
     except RuntimeError as error:
         text = _first_line(error)
-        if "gloo" not in text and "onnection" not in text:
+        if not any(word in text for word in _OF_BACKENDS):
             raise  # a bug of ours, no peer's doing
         kind = PeerTimeout if "imed out" in text or "imeout" in text else PeerLost
         raise kind(f"{what}: {text}") from error

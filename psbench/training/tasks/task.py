@@ -31,9 +31,11 @@ class Data:
     def __getitem__(self, chosen: "slice | Tensor") -> "Data":
         return Data(inputs=self.inputs[chosen], targets=self.targets[chosen])
 
-    def to(self, dtype: torch.dtype) -> "Data":
-        """Return the same samples with floating-point tensors in `dtype`."""
-        return Data(inputs=_cast(self.inputs, dtype), targets=_cast(self.targets, dtype))
+    def to(self, dtype: torch.dtype, device: torch.device | None = None) -> "Data":
+        """Return the same samples with floating-point tensors in `dtype`, and on `device` where one
+        is named."""
+        inputs, targets = _cast(self.inputs, dtype), _cast(self.targets, dtype)
+        return Data(inputs=inputs.to(device=device), targets=targets.to(device=device))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +58,8 @@ class Task:
       generator with a seed of its own.
     - `loss(model, inputs, targets)` is a scalar, the mean over the samples it is given. Which
       samples it is given depends on the number of workers, so no sample's part in it may depend on
-      the others, on chance, or on calls before: no batch norm and no dropout.
+      the others, on chance, or on calls before: no batch norm and no dropout. Model and samples
+      are then on a GPU where the spec says so, and what it makes itself must be where they are.
     - `accuracy(model, inputs, targets)` is the fraction right, also a mean over samples; None where
       there is no such thing.
     """
