@@ -31,7 +31,8 @@ class Pace:
         left = self._begun + self._seconds * share_computed(share) - time.monotonic()
         if 0 < left < _SHORTEST_SECONDS and start > 0:
             return False
-        time.sleep(max(0.0, left))
+        if left > 0:  # even a sleep of nothing would give way to the other thread
+            time.sleep(left)
         return True
 
 
