@@ -112,7 +112,8 @@ class Synchronisations:
     def met(self, step: "pd.Series[int]") -> npt.NDArray[np.float64]:
         """Return when the last rank of each row's step had entered each bucket."""
         entries = pd.DataFrame(self.enters).groupby(step.to_numpy())
-        return entries.transform("max").to_numpy(dtype=float)
+        latest: npt.NDArray[np.float64] = entries.transform("max").to_numpy(dtype=float)
+        return latest
 
     def in_flight(self, *, after: Any = -math.inf, before: Any = math.inf) -> Any:
         """Return how long, row by row, any bucket was in flight, between two moments."""
