@@ -85,7 +85,7 @@ ABSENT = object()
         (
             {"transport": "glo"},
             "transport: unknown transport 'glo'; did you mean 'gloo'?"
-            " (known: auto, gloo, shared_memory, object_store)",
+            " (known: auto, gloo, shared_memory, object_store, nccl)",
         ),
         (
             {"transport": "object_store", "strategy": "native"},
