@@ -42,7 +42,7 @@ class Job:
         options = cell.strategy.model_dump(exclude={"kind"})
         options |= {key: value for key, value in vars(self.pick).items() if value is not None}
         if "bucket" in options:
-            options["bucket"] = _elements(options["bucket"], itemsize)
+            options["bucket"] = elements(options["bucket"], itemsize)
         options |= {"accumulate": cell.accumulate, "reduce": cell.reduce}
         if cell.servers:
             options["servers"] = cell.servers
@@ -54,7 +54,7 @@ class Job:
         """Return the shards of a server, of flat vectors as of `strategy`."""
         cell = self.trial.cell
         assert isinstance(cell.strategy, ParameterServer)
-        bucket = _elements(cell.strategy.bucket, itemsize)
+        bucket = elements(cell.strategy.bucket, itemsize)
         shards = shards_of(numel, cell.servers, bucket)
         return [shard.span for shard in shards if shard.server == server]
 
@@ -75,7 +75,7 @@ class Job:
         )
 
 
-def _elements(bucket: int | None, itemsize: int) -> int | None:
+def elements(bucket: int | None, itemsize: int) -> int | None:
     """Return the elements that fit into the bytes of a bucket."""
     return None if bucket is None else bucket // itemsize
 

@@ -9,24 +9,28 @@ from psbench.errors import Mismatch, SpecError
 from psbench.live.counters import Counters
 from psbench.live.headers import Header, dtype_code
 from psbench.live.inbox import Buffers, Inbox, Loans
+from psbench.live.job import elements
 from psbench.live.letters import MOST_LETTERS, Letters
 from psbench.live.messages import Answer, End, Kind, Request, Words
 from psbench.live.outbox import Copy, Outbox
 from psbench.parameter_server import Apply, Decision, Push, Reply, Rule, ShardCore
 from psbench.spec import Cell, ParameterServer
-from psbench.training import TorchStore, vector_nbytes
+from psbench.strategies import buckets
+from psbench.training import DTYPES, TorchStore, vector_nbytes
 
 
 def check_shards(cells: Sequence[Cell]) -> None:
     """Raise SpecError where a cell's buckets make more shards than a server can keep apart."""
     for cell in cells:
         if isinstance(cell.strategy, ParameterServer) and cell.strategy.bucket is not None:
-            nbytes = vector_nbytes(cell)
-            number = -(-nbytes // cell.strategy.bucket)
+            itemsize = DTYPES[cell.task.dtype].itemsize
+            numel = vector_nbytes(cell) // itemsize
+            number = len(buckets(numel, elements(cell.strategy.bucket, itemsize)))
             if number > MOST_LETTERS:
+                least = -(-numel // MOST_LETTERS) * itemsize
                 raise SpecError(
                     f"strategy.bucket: a server keeps at most {MOST_LETTERS} buckets, and these "
-                    f"would be {number}; write at least {-(-nbytes // MOST_LETTERS)} B"
+                    f"would be {number}; write at least {least} B"
                 )
 
 

@@ -15,6 +15,7 @@ from psbench.strategies.commands import (
     Shard,
     Span,
     Wait,
+    buckets,
 )
 from psbench.strategies.none import none
 from psbench.strategies.parameter_server import parameter_server, shards_of
@@ -46,5 +47,6 @@ __all__ = [
     "Step",
     "Strategy",
     "Wait",
+    "buckets",
     "shards_of",
 ]

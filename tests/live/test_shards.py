@@ -104,3 +104,11 @@ def test_more_shards_than_letters_are_refused():
     )
     cell = make_cell("synchronous", 2, task={"payload": "68 KiB"}, bucket="2176 B")
     check_shards([cell])
+
+
+def test_a_bucket_of_no_whole_elements_is_cut_as_it_is_counted():
+    # 1027 B hold 256 elements, so that 32 x 1027 B of them make 33 shards
+    cell = make_cell("synchronous", 2, task={"payload": "32864 B"}, bucket="1027 B")
+    with pytest.raises(SpecError, match=r"would be 33; write at least 1028 B$"):
+        check_shards([cell])
+    check_shards([make_cell("synchronous", 2, task={"payload": "32864 B"}, bucket="1028 B")])
