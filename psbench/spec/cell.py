@@ -115,19 +115,17 @@ class Cell(Frozen):
 
     @field_validator("strategy")
     @classmethod
-    def _bare_is_one_process_that_learns(cls, strategy: Strategy, info: ValidationInfo) -> Any:
-        if isinstance(strategy, Bare):
-            if info.data.get("workers", 1) != 1:
-                raise conflict(f"bare is one process, not {info.data['workers']} workers")
-            if isinstance(info.data.get("task"), PayloadTask):
-                raise conflict("bare trains a model, and a payload task has none")
+    def _bare_is_one_process(cls, strategy: Strategy, info: ValidationInfo) -> Any:
+        if isinstance(strategy, Bare) and info.data.get("workers", 1) != 1:
+            raise conflict(f"bare is one process, not {info.data['workers']} workers")
         return strategy
 
     @field_validator("strategy")
     @classmethod
-    def _ddp_learns(cls, strategy: Strategy, info: ValidationInfo) -> Any:
-        if isinstance(strategy, Ddp) and isinstance(info.data.get("task"), PayloadTask):
-            raise conflict("ddp trains a model, and a payload task has none")
+    def _there_is_a_model(cls, strategy: Strategy, info: ValidationInfo) -> Any:
+        trains = isinstance(strategy, Bare | Ddp)
+        if trains and isinstance(info.data.get("task"), PayloadTask):
+            raise conflict(f"{strategy.kind} trains a model, and a payload task has none")
         return strategy
 
     @field_validator("strategy")

@@ -10,6 +10,7 @@ from psbench.errors import SpecError
 from psbench.spec.explain import explain
 from psbench.spec.load import locate, read_text
 from psbench.spec.messages import FieldError, show, wrong
+from psbench.spec.quantities import written
 from psbench.spec.structure import Frozen
 from psbench.spec.yaml_loader import parse_yaml
 from psbench.units import parse_bytes, parse_seconds
@@ -17,18 +18,6 @@ from psbench.units import parse_bytes, parse_seconds
 NETWORK_VERSION: Literal[1] = 1
 _DIGITS = 4
 _UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
-
-
-def _seconds(value: Any) -> float:
-    if not isinstance(value, str):
-        raise wrong(f"expected a time with its unit, such as '20 us', got {show(value)}")
-    return parse_seconds(value)
-
-
-def _nbytes(value: Any) -> int:
-    if not isinstance(value, str):
-        raise wrong(f"expected a size with its unit, such as '64 KiB', got {show(value)}")
-    return parse_bytes(value)
 
 
 def _tuple(value: Any) -> Any:
@@ -55,13 +44,13 @@ def _size_text(nbytes: int) -> str:
 Time = Annotated[
     float,
     Field(ge=0),
-    BeforeValidator(_seconds),
+    written(parse_seconds, "time", example="20 us"),
     PlainSerializer(_time_text, return_type=str),
 ]
 Size = Annotated[
     int,
     Field(ge=0),
-    BeforeValidator(_nbytes),
+    written(parse_bytes, "size", example="64 KiB"),
     PlainSerializer(_size_text, return_type=str),
 ]
 

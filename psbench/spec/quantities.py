@@ -1,5 +1,6 @@
 """Values that a user writes with a unit."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
@@ -8,22 +9,21 @@ from psbench.spec.messages import show, wrong
 from psbench.units import parse_bytes, parse_seconds
 
 
-def _seconds(value: Any) -> float:
-    if not isinstance(value, str):
-        raise wrong(f"expected a time with its unit, such as '20 ms', got {show(value)}")
-    return parse_seconds(value)
+def written(parse: Callable[[str], float], what: str, *, example: str) -> BeforeValidator:
+    """Return what reads a value from a text with a unit: `what`, as in `example`."""
 
+    def read(value: Any) -> float:
+        if not isinstance(value, str):
+            raise wrong(f"expected a {what} with its unit, such as '{example}', got {show(value)}")
+        return parse(value)
 
-def _nbytes(value: Any) -> int:
-    if not isinstance(value, str):
-        raise wrong(f"expected a size with its unit, such as '4 MiB', got {show(value)}")
-    return parse_bytes(value)
+    return BeforeValidator(read)
 
 
 Duration = Annotated[
     float,
     Field(gt=0),
-    BeforeValidator(_seconds),
+    written(parse_seconds, "time", example="20 ms"),
     PlainSerializer(lambda seconds: f"{seconds!r} s", return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "examples": ["20 ms", "50 us", "10 min"]}),
 ]
@@ -32,7 +32,7 @@ Duration = Annotated[
 Size = Annotated[
     int,
     Field(lt=2**63),
-    BeforeValidator(_nbytes),
+    written(parse_bytes, "size", example="4 MiB"),
     PlainSerializer(lambda nbytes: f"{nbytes} B", return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "examples": ["4 MiB", "25 MB", "0 B"]}),
 ]
