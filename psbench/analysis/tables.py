@@ -126,7 +126,12 @@ def _columns(results: Results) -> list[_Column]:
             _figures(summary, f"{part}_share", f"{part}\n%", lambda value: f"{value * 100:.0f}")
             for part in PARTS[:-1]
         ),
-        _figures(summary.assign(hidden=_hidden(results)), "hidden", "hidden\ncomm %", _significant),
+        _figures(
+            summary.assign(hidden=_hidden(summary, results.manifest["cells"])),
+            "hidden",
+            "hidden\ncomm %",
+            _significant,
+        ),
         _figures(summary, "busiest_bytes_per_step", "busiest\nnode/step", format_bytes),
         _figures(summary.assign(peak=_peak(summary)), "peak", "peak\nmemory", format_bytes),
         _staleness(summary),
@@ -145,10 +150,8 @@ def _figures(
     return _Column(header=header, cells=cells)
 
 
-def _hidden(results: Results) -> "pd.Series[float]":
+def _hidden(summary: pd.DataFrame, cells: list[dict[str, Any]]) -> "pd.Series[float]":
     """Return the percentage of each cell's communication that computing hides, where it may."""
-    summary = results.summary()
-    cells = results.manifest["cells"]
     overlaps = np.array([bool(cell["fields"]["strategy"].get("overlap")) for cell in cells])
     hidden: pd.Series[float] = 1.0 - summary["exposed_comm_s"] / summary["comm_s"]
     return hidden.where(overlaps) * 100.0

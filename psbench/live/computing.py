@@ -70,23 +70,22 @@ class Computing:
         """Block until the gradients from element `start` on are known."""
         with self._changed:
             self._wanted = start
-            self._changed.wait_for(lambda: self._ended or self._knows(start))
+            self._await(lambda: self._known is not None and self._known <= start)
             self._wanted = _NOBODY
             mark = self._mark
-        if self._error is not None:
-            raise self._error
         if mark is not None:
             mark.synchronize()
 
     def finish(self) -> None:
         """Block until the pass is over."""
         with self._changed:
-            self._changed.wait_for(lambda: self._ended)
+            self._await(lambda: False)
+
+    def _await(self, come: Callable[[], bool]) -> None:
+        """Wait until `come()` or the end of the pass; raise what it raised."""
+        self._changed.wait_for(lambda: self._ended or come())
         if self._error is not None:
             raise self._error
-
-    def _knows(self, start: int) -> bool:
-        return self._known is not None and self._known <= start
 
     def _tell(self, start: int) -> None:
         if self._pace is not None and not self._pace.keep(start):

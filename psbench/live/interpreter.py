@@ -163,10 +163,7 @@ class Interpreter:
         pace = self._pace(step, command.parts)
         if isinstance(command, ComputeByDdp):
             return self._compute_by_ddp(command, step, pace)
-        samples = self._learner.compute(
-            step, reduce=command.reduce, part=command.part, parts=command.parts
-        )
-        self._device.synchronize()
+        samples = self._learn(command, step)
         if pace is not None:
             pace.keep(0)
         return samples
@@ -180,37 +177,34 @@ class Interpreter:
             self._learner.distribute(wrap, self._world)
             self._distributed = True
             self.counters.hide()
-
-        def compute() -> int:
-            samples = self._learner.compute(
-                step,
-                reduce=command.reduce,
-                part=command.part,
-                parts=command.parts,
-                progress=None if pace is None else pace.keep,
-            )
-            self._device.synchronize()
-            return samples
-
-        return guarded(compute, f"summing with any of {', '.join(self._transport.peers)}")
+        progress = None if pace is None else pace.keep
+        return guarded(
+            lambda: self._learn(command, step, progress),
+            f"summing with any of {', '.join(self._transport.peers)}",
+        )
 
     def _compute_beside(self, command: Compute, step: int) -> Computing:
         """Start computing, in a thread beside this one."""
         if self._beside is None:
             self._beside = ComputeThread(self._device)
+        return self._beside.start(
+            lambda progress: self._learn(command, step, progress),
+            self._pace(step, command.parts),
+        )
 
-        def compute(progress: Progress) -> int:
-            samples = self._learner.compute(
-                step,
-                reduce=command.reduce,
-                part=command.part,
-                parts=command.parts,
-                progress=progress,
-            )
-            self._device.synchronize()
-            return samples
-
-        return self._beside.start(compute, self._pace(step, command.parts))
+    def _learn(
+        self, command: Compute | ComputeByDdp, step: int, progress: Progress | None = None
+    ) -> int:
+        """Compute a part's gradients, and wait until the device has."""
+        samples = self._learner.compute(
+            step,
+            reduce=command.reduce,
+            part=command.part,
+            parts=command.parts,
+            progress=progress,
+        )
+        self._device.synchronize()
+        return samples
 
     def _pace(self, step: int, parts: int) -> Pace | None:
         """Return the pace of a part of computing, where the spec says how long that takes."""

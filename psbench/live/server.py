@@ -57,9 +57,7 @@ class Server:
 
     @property
     def parameters(self) -> Tensor:
-        """The parameters as they stand."""
-        if len(self._shards) == 1:
-            return self._shards[0].parameters
+        """A copy of the parameters as they stand."""
         return torch.cat([shard.parameters for shard in self._shards])
 
     @property

@@ -99,7 +99,7 @@ class NcclTransport:
     def open(self, limit: timedelta) -> None:
         """Make the communicator, with all ranks. Raises PeerLost or PeerTimeout."""
         one = torch.zeros(1, device=self._device)
-        guarded(lambda: self.group.allreduce([one]).wait(limit), self.everyone)
+        guarded(lambda: self.group.allreduce([one]).wait(limit), self.beside.everyone)
 
     def allocate(self, numel: int, /, *, dtype: torch.dtype) -> Tensor:
         return torch.zeros(numel, dtype=dtype, device=self._device)
@@ -114,7 +114,7 @@ class NcclTransport:
 
     def native_all_reduce(self, vector: Tensor, world: int) -> None:
         assert world == self.size, "the backend's all-reduce is over the whole world"
-        guarded(lambda: self.group.allreduce([vector]).wait(), self.everyone)
+        guarded(lambda: self.group.allreduce([vector]).wait(), self.beside.everyone)
 
     def barrier(self) -> None:
         self.beside.barrier()
@@ -125,11 +125,6 @@ class NcclTransport:
             with contextlib.suppress(RuntimeError):  # what failed before is what to tell
                 group.abort()  # also where all went well: nothing is under way then
         self.beside.close()
-
-    @property
-    def everyone(self) -> str:
-        """What is waited for in a collective of all."""
-        return f"waiting for any of {', '.join(self.peers)}"
 
     @property
     def group(self) -> "dist.ProcessGroupNCCL":

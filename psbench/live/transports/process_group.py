@@ -123,16 +123,17 @@ class ProcessGroupTransport:
 
     def native_all_reduce(self, vector: Tensor, world: int) -> None:
         assert world == self.size, "the backend's all-reduce is over the whole world"
-        guarded(lambda: self.group.allreduce([vector]).wait(self.deadline), self._everyone)
+        guarded(lambda: self.group.allreduce([vector]).wait(self.deadline), self.everyone)
 
     def barrier(self) -> None:
-        guarded(lambda: self.group.barrier().wait(self.deadline), self._everyone)
+        guarded(lambda: self.group.barrier().wait(self.deadline), self.everyone)
 
     def close(self) -> None:
         self._group = None
 
     @property
-    def _everyone(self) -> str:
+    def everyone(self) -> str:
+        """What is waited for in a collective of all."""
         return f"waiting for any of {', '.join(self.peers)}"
 
     @property
