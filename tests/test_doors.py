@@ -2,13 +2,17 @@
 
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 
 from psbench import parameter_server, schedules, spec, strategies
 from psbench.driver import engines
-from psbench.live import transports
+from psbench.live import interpreter, transports
+from psbench.spec.cell import _HAVE_AN_ALL_REDUCE
+from psbench.spec.names import WireDtype
 from psbench.spec.strategy import NEEDS_HOSTS, PIPELINED
+from psbench.strategies import commands
 from psbench.training import optimizers, tasks
 
 
@@ -24,6 +28,9 @@ from psbench.training import optimizers, tasks
         (spec.OPTIMIZERS, optimizers.OPTIMIZERS),
         (spec.TRANSPORTS, {"auto", *transports.ENDPOINTS}),
         (spec.ENGINES, engines.ENGINES),
+        (get_args(WireDtype), interpreter.WIRE_DTYPES),
+        (get_args(commands.WireDtype), interpreter.WIRE_DTYPES),
+        (_HAVE_AN_ALL_REDUCE, {"auto", *transports.OWN_ALL_REDUCE}),
     ],
 )
 def test_what_a_spec_may_name_is_what_its_room_knows(names, known):
