@@ -216,27 +216,25 @@ def wait_for_any(context, offset, values, first):
     while True:
         peer = _first_ready(context, offset, values, first, size)
         if peer >= 0:
+            store_release(own + ASLEEP, 0)
             return peer
         now = now_ns(context)
         if now < yielding:
             sched_yield()
             continue
-        store_release(own + ASLEEP_FOR, offset)
-        store_release(own + ASLEEP, ANYONE)
-        fence()
-        peer = _first_ready(context, offset, values, first, size)
-        if peer < 0:
-            _doze(context, until)
-        store_release(own + ASLEEP, 0)
-        peer = _first_ready(context, offset, values, first, size)
-        if peer >= 0:
-            return peer
+        if load_acquire(own + ASLEEP) == 0:
+            store_release(own + ASLEEP_FOR, offset)
+            store_release(own + ASLEEP, ANYONE)
+            fence()
+            continue  # one that posted before may not have seen it
         status = _broken(context, -1)
         if status != DONE:
             return -status
-        if now_ns(context) >= until:
+        if now >= until:
+            # who looks for a culprit at this moment must find us still waiting
             store(context + 8 * CULPRIT, -1)
             return -LATE
+        _doze(context, until)
 
 
 @njit(nogil=True, cache=True)

@@ -122,13 +122,17 @@ class World:
             return
         culprit = self.culprit
         self.give_up(status, culprit)
-        name = self.names[culprit] if culprit >= 0 else f"any of {', '.join(self.names)}"
+        name = self.names[culprit] if culprit >= 0 else self._anyone()
         if status == waiting.LOST:
             raise PeerLost(f"{name} is gone ({doing})")
         if status == waiting.MISMATCH:
             raise Mismatch(f"{name} does not agree with another ({doing})")
         assert status == waiting.LATE
         raise PeerTimeout(f"{name} did not come within {self.deadline:g} s ({doing})")
+
+    def _anyone(self) -> str:
+        others = [name for rank, name in enumerate(self.names) if rank != self.rank]
+        return f"any of {', '.join(others)}"
 
     def give_up(self, status: int, culprit: int) -> None:
         """Tell the peers that we fail, and because of whom, so that they fail for that reason."""
