@@ -37,7 +37,15 @@ _PER_NODE = (
     "peak_memory_bytes",
     "pinned_cores",
 )
-_DERIVED = ("step_s", "sync_s", "wait_s", "comm_s", "exposed_sync_s", "exposed_comm_s")
+_DERIVED = (
+    "step_s",
+    "sync_s",
+    "wait_s",
+    "comm_s",
+    "exposed_sync_s",
+    "exposed_comm_s",
+    "exposed_server_update_s",
+)
 MEASURES = (
     "samples_per_s",
     "step_s",

@@ -4,12 +4,13 @@ Warm-up steps train but are not timed: callers leave their rows out of every tim
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+
+from psbench.analysis.synchronisations import Synchronisations, covered
 
 Synchronisation = Literal["synchronous", "asynchronous", "none", "unseen"]
 """How ranks wait for each other; unseen: inside what computes, where nobody looked."""
@@ -18,9 +19,6 @@ _CONSISTENCIES: dict[str, Synchronisation] = {
     "synchronous": "synchronous",
     "asynchronous": "asynchronous",
 }
-
-CLOCK_NOISE_S = 1e-4
-"""How far below zero a difference of readings may fall through the clock alone."""
 
 
 def synchronisation(strategy: dict[str, Any]) -> Synchronisation:
@@ -38,92 +36,57 @@ def synchronisation(strategy: dict[str, Any]) -> Synchronisation:
 def derive_steps(
     steps: pd.DataFrame, *, kind: Synchronisation, workers: int, one_clock: bool
 ) -> pd.DataFrame:
-    """Return one trial's `steps` with step_s, sync_s, wait_s, comm_s, exposed_sync_s and
-    exposed_comm_s (all seconds) added.
+    """Return one trial's `steps` with step_s, sync_s, wait_s, comm_s, exposed_sync_s,
+    exposed_comm_s and exposed_server_update_s (all seconds) added.
 
-    step_s: the whole step. sync_s: the synchronisation; of several buckets, all the time in which
-    any was in flight. wait_s: synchronous strategies, the latest entry among the ranks of the step
-    (into a bucket) minus this rank's own; NaN where the nodes' clocks differ (`one_clock` False) or
-    a rank's row is missing, and for asynchronous strategies, where queue_s, NaN likewise where
-    clocks differ, plays its part. comm_s: sync_s minus wait_s (or queue_s) minus server_update_s; a
-    difference that clock noise made negative is 0, a larger one is left to be seen. exposed_*: the
-    part after the rank's computing. Without synchronisation all of them are 0; where it is unseen
-    they are NaN, and compute_s has it.
+    step_s: the whole step. sync_s: the synchronisation, all the time in which any bucket was in
+    flight. comm_s: the part of it in which any bucket neither waited nor was applied by a server.
+    wait_s: synchronous strategies, the time in which any bucket waited for the latest entry of the
+    step's ranks; NaN for asynchronous strategies, where queue_s plays its part. exposed_*: the part
+    after the rank's computing, the server's update as far as nothing was communicated meanwhile;
+    what is left of exposed_sync_s is exposed waiting.
+
+    Where nodes' clocks differ (`one_clock` False) or a rank's row is missing, wait_s, queue_s,
+    comm_s and exposed_comm_s are NaN, and of a server's update only what no computing can have
+    hidden counts as exposed. Without synchronisation all are 0; where it is unseen they are NaN
+    (the server's update 0), and compute_s has it.
     """
-    steps = steps.assign(step_s=steps["end_s"] - steps["begin_s"])
+    steps = steps.assign(step_s=steps["end_s"] - steps["begin_s"], exposed_server_update_s=0.0)
     if kind == "unseen":
         names = ("sync_s", "wait_s", "comm_s", "exposed_sync_s", "exposed_comm_s")
         return steps.assign(**dict.fromkeys(names, math.nan))
-    sync = Synchronisations.of(steps)
-    sync_s = sync.in_flight()
-    exposed_sync_s = sync.in_flight(after=sync.computed)
+    queued = kind == "asynchronous"
+    sync = Synchronisations.of(steps, queued=queued, one_clock=one_clock)
+    steps = steps.assign(
+        sync_s=covered(sync.flight),
+        exposed_sync_s=sync.exposed(sync.flight),
+        queue_s=steps["queue_s"].clip(lower=0.0) if one_clock else math.nan,
+    )
     if kind == "none":
-        return steps.assign(
-            sync_s=sync_s, wait_s=0.0, comm_s=0.0, exposed_sync_s=exposed_sync_s, exposed_comm_s=0.0
-        )
-    if kind == "asynchronous":
-        # a push may be taken up before its sender knows that it is sent: no queue then
-        queue_s = steps["queue_s"].clip(lower=0.0) if one_clock else math.nan
-        steps = steps.assign(queue_s=queue_s)
-        wait_s: Any = math.nan
-        comm_s, exposed_comm_s = sync_s - steps["queue_s"], exposed_sync_s - steps["queue_s"]
-    else:
-        ranks = steps.groupby("step")["rank"].transform("size")
-        comparable = (ranks == workers) & (one_clock or workers == 1)
-        met = sync.met(steps["step"])
-        wait_s = pd.Series(sync.in_flight(before=met), index=steps.index).where(comparable)
-        comm_s = pd.Series(sync.in_flight(after=met), index=steps.index).where(comparable)
-        later = np.maximum(met, sync.computed)
-        exposed_comm_s = pd.Series(sync.in_flight(after=later), index=steps.index).where(comparable)
-    comm_s = comm_s - steps["server_update_s"]
-    exposed_comm_s = exposed_comm_s - steps["server_update_s"]
+        return steps.assign(wait_s=0.0, comm_s=0.0, exposed_comm_s=0.0)
+    known = sync.told & _comparable(steps, queued=queued, workers=workers, one_clock=one_clock)
+    exposed_comm_s = sync.exposed(sync.communicating)
+    update_s = sync.exposed(sync.beyond_waiting) - exposed_comm_s
+    unhidden_s = np.minimum(steps["server_update_s"], steps["exposed_sync_s"])
     return steps.assign(
-        sync_s=sync_s,
-        wait_s=wait_s,
-        comm_s=_without_noise(comm_s),
-        exposed_sync_s=exposed_sync_s,
-        exposed_comm_s=_without_noise(exposed_comm_s),
+        wait_s=math.nan if queued else np.where(known, covered(sync.waiting), math.nan),
+        comm_s=np.where(known, covered(sync.communicating), math.nan),
+        exposed_comm_s=np.where(known, exposed_comm_s, math.nan),
+        exposed_server_update_s=np.where(
+            known, np.maximum(update_s, 0.0), np.where(sync.overlapping, 0.0, unhidden_s)
+        ),
     )
 
 
-def _without_noise(durations: "pd.Series[float]") -> "pd.Series[float]":
-    return durations.mask(durations.between(-CLOCK_NOISE_S, 0.0), 0.0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Synchronisations:
-    """When a trial's synchronisations began and ended, shape (rows, buckets), and when each row's
-    rank had computed, shape (rows, 1)."""
-
-    enters: npt.NDArray[np.float64]
-    exits: npt.NDArray[np.float64]
-    computed: npt.NDArray[np.float64]
-
-    @staticmethod
-    def of(steps: pd.DataFrame) -> "Synchronisations":
-        """Return those of a trial's step rows, which have all as many buckets."""
-        if steps["enters"].map(len).max() > 0:
-            enters, exits = (np.stack(list(steps[name])) for name in ("enters", "exits"))
-        else:
-            enters, exits = (steps[[name]].to_numpy(dtype=float) for name in ("enter_s", "exit_s"))
-        computed = (steps["begin_s"] + steps["compute_s"]).to_numpy(dtype=float)[:, None]
-        return Synchronisations(enters=enters, exits=exits, computed=computed)
-
-    def met(self, step: "pd.Series[int]") -> npt.NDArray[np.float64]:
-        """Return when the last rank of each row's step had entered each bucket."""
-        entries = pd.DataFrame(self.enters).groupby(step.to_numpy())
-        latest: npt.NDArray[np.float64] = entries.transform("max").to_numpy(dtype=float)
-        return latest
-
-    def in_flight(self, *, after: Any = -math.inf, before: Any = math.inf) -> Any:
-        """Return how long, row by row, any bucket was in flight, between two moments."""
-        begins, ends = np.maximum(self.enters, after), np.minimum(self.exits, before)
-        order = np.argsort(begins, axis=1)
-        begins, ends = np.take_along_axis(begins, order, 1), np.take_along_axis(ends, order, 1)
-        reached = np.maximum.accumulate(ends, axis=1)
-        # of each interval, what lies beyond all that began before it
-        gone = np.concatenate([np.full((len(ends), 1), -np.inf), reached[:, :-1]], axis=1)
-        return np.maximum(0.0, ends - np.maximum(begins, gone)).sum(axis=1)
+def _comparable(
+    steps: pd.DataFrame, *, queued: bool, workers: int, one_clock: bool
+) -> npt.NDArray[np.bool_]:
+    """Return of which rows the readings may be compared that tell waiting from communication."""
+    if queued:
+        return np.full(len(steps), one_clock)
+    ranks = steps.groupby("step")["rank"].transform("size").to_numpy()
+    comparable: npt.NDArray[np.bool_] = (ranks == workers) & (one_clock or workers == 1)
+    return comparable
 
 
 def busiest_bytes_per_step(sent: tuple[int, ...], received: tuple[int, ...], steps: int) -> float:

@@ -55,21 +55,22 @@ def step_parts(trials: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
     """Return where a step's time goes, in seconds: index cell_id, columns PARTS, `sync`, `step`.
 
     Means over ranks, timed steps and repeats of the trials that ended "ok": means, unlike medians,
-    add up. Of wait and comm it is the part that no computing hides. `update` is the worker's and
-    the server's together, `other` is what remains; `sync` is wait and comm together, known even
-    where several clocks leave them NaN, and NaN where compute has it.
+    add up. Of wait, comm and a server's update it is the part that no computing hides. `update` is
+    the worker's and the server's together, `other` is what remains; `sync` is wait and comm
+    together, known even where several clocks leave them NaN (and then, where buckets overlap with
+    computing, with the server's update in it), and NaN where compute has it.
     """
     ok = trials.loc[trials["status"] == "ok", ["cell_id", "repeat"]]
     timed = steps[~steps["warmup"].astype(bool)].merge(ok, on=["cell_id", "repeat"])
-    sync = timed["exposed_sync_s"] - timed["server_update_s"]
+    sync = (timed["exposed_sync_s"] - timed["exposed_server_update_s"]).clip(lower=0.0)
     parts = pd.DataFrame(
         {
             "cell_id": timed["cell_id"],
             "compute": timed["compute_s"],
-            "wait": sync - timed["exposed_comm_s"],
+            "wait": (sync - timed["exposed_comm_s"]).clip(lower=0.0),
             "comm": timed["exposed_comm_s"],
             "sync": sync,
-            "update": timed["update_s"] + timed["server_update_s"],
+            "update": timed["update_s"] + timed["exposed_server_update_s"],
             "step": timed["step_s"],
         }
     )

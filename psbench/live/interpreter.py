@@ -57,6 +57,9 @@ class StepTimes:
     enters: list[float] = field(default_factory=list)
     """when each synchronisation of the step began"""
     exits: list[float] = field(default_factory=list)
+    sents: list[float] = field(default_factory=list)
+    update_begins: list[float] = field(default_factory=list)
+    update_ends: list[float] = field(default_factory=list)
     update_s: float = 0.0
     server_update_s: float = 0.0
     queue_s: float = math.nan
@@ -287,6 +290,9 @@ class Interpreter:
 def _take_up(exchange: Exchange, times: StepTimes) -> None:
     answer = exchange.answer
     times.server_update_s += answer.update_ns * 1e-9
+    times.sents.append(exchange.sent_s)
+    times.update_begins.append((answer.updated_ns - answer.update_ns) * 1e-9)
+    times.update_ends.append(answer.updated_ns * 1e-9)
     if not exchange.queue_s <= times.queue_s:  # NaN until the first
         times.queue_s = exchange.queue_s
     times.pulled_version = exchange.pulled_version

@@ -53,7 +53,7 @@ class Answer(NamedTuple):
 
     `seq` is the push it answers (-1 for a pull) and `staleness` that push's. `taken_ns`, when the
     server turned to the push, is a reading of CLOCK_MONOTONIC (0 where pushes wait for one
-    another); `update_ns` is what the optimiser took.
+    another); `update_ns` is what the optimiser took, and `updated_ns` when it was done.
     """
 
     generation: int
@@ -66,6 +66,7 @@ class Answer(NamedTuple):
     staleness: int
     taken_ns: int
     update_ns: int
+    updated_ns: int
 
     @property
     def header(self) -> Header:

@@ -74,7 +74,7 @@ class ServedShard:
         self._outbox = Outbox(allocate)
         self._taken_ns: dict[int, int] = {}
         self._staleness: dict[int, int] = {}
-        self._update_ns = 0
+        self._update_ns = self._updated_ns = 0
 
     @property
     def parameters(self) -> Tensor:
@@ -113,7 +113,8 @@ class ServedShard:
             into = self.parameters if self._store.only_sums else None
             self._store.apply(self._inbox.contributions(workers, into))
             self._inbox.applied(workers)
-        self._update_ns = time.monotonic_ns() - started
+        self._updated_ns = time.monotonic_ns()
+        self._update_ns = self._updated_ns - started
         self.applied += len(decision.contributions)
         self._staleness.update({c.worker: c.staleness for c in decision.contributions})
         return workers
@@ -136,6 +137,7 @@ class ServedShard:
             staleness=self._staleness.get(worker, -1),
             taken_ns=0 if self._rule.waits_for_all else self._taken_ns.get(worker, 0),
             update_ns=self._update_ns,
+            updated_ns=self._updated_ns,
         )
         words.put(answer)
         copy = self._to_send(reply.version)

@@ -26,7 +26,8 @@ class StepRow(NamedTuple):
     update_s: float
     """The worker's optimizer time, after `exit_s`."""
     server_update_s: float
-    """The server's optimizer time for this step, inside `enter_s..exit_s`."""
+    """The server's optimizer time for this step, inside `enter_s..exit_s`; of several shards, that
+    of all."""
     queue_s: float
     """When the server turned to the push minus when it was sent, on their clocks; NaN unless the
     strategy is asynchronous."""
@@ -47,6 +48,13 @@ class StepRow(NamedTuple):
     """Of each bucket, in order, where the vector is summed in several: `enter_s` is the first."""
     exits: tuple[float, ...] = ()
     """Likewise; `exit_s` is the last."""
+    sents: tuple[float, ...] = ()
+    """Of each shard pushed to a server, in order of the pushes: when the server could turn to it,
+    once the rank knew its last byte handed over or, where the server reads it in place, at once."""
+    update_begins: tuple[float, ...] = ()
+    """Likewise: when the server began to apply it, a reading of the server's clock."""
+    update_ends: tuple[float, ...] = ()
+    """Likewise: when the server had applied it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

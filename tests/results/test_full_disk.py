@@ -13,7 +13,7 @@ from pathlib import Path
 from psbench.errors import ResultsError
 from psbench.results import EvalRow, RunFolder, StepRow, read_journal, read_steps, read_status
 
-ROOM = {"tmpfs": (256 * 1024, 2**24), "limit": (20_000, resource.RLIM_INFINITY)}
+ROOM = {"tmpfs": (256 * 1024, 2**24), "limit": (30_000, resource.RLIM_INFINITY)}
 folder, way, what = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 
 def set_room(size):

@@ -61,7 +61,7 @@ def test_rows_come_back_with_their_types_and_identity(tmp_path):
     assert all(math.isnan(value) for value in columns.pop("queue_s"))
     index = StepRow._fields.index("queue_s")
     expected = [row[:index] + row[index + 1 :] for row in rows]
-    for name in ("enters", "exits"):
+    for name in ("enters", "exits", "sents", "update_begins", "update_ends"):
         columns[name] = [tuple(times) for times in columns[name]]
     assert list(zip(*columns.values(), strict=True)) == expected
     assert isinstance(columns["warmup"][0], bool)
@@ -83,12 +83,14 @@ def test_steps_of_an_older_psbench_lack_what_it_did_not_know(tmp_path):
     with StepStream(run / "steps", CELL, 0, 1) as stream:
         stream.write([_row(0, 0), _row(1, 0)])
     with pa.ipc.open_stream(stream.path.read_bytes()) as reader:
-        old = reader.read_all().drop_columns(["enters", "exits"])
+        old = reader.read_all().drop_columns(
+            ["enters", "exits", "sents", "update_begins", "update_ends"]
+        )
     with pa.ipc.new_stream(str(stream.path), old.schema) as writer:
         writer.write_table(old)
     table = _read_one(run).table
     assert table.column_names == list(StepRow._fields)
-    assert table["enters"].to_pylist() == table["exits"].to_pylist() == [[], []]
+    assert table["enters"].to_pylist() == table["update_ends"].to_pylist() == [[], []]
     assert table["rank"].to_pylist() == [0, 1]
 
 
