@@ -19,15 +19,17 @@ def plot_convergence(results: Results) -> Figure:
 
     One line a cell: the median over repeats, in a band from the least to the greatest. The colour
     is the strategy; the line style is the number of workers and whatever else varies, which have
-    rows of their own where there are many. Raises ResultsError where nothing was evaluated.
+    rows of their own where there are many. A cell evaluated once is a dot. Raises ResultsError
+    where no cell was evaluated twice.
     """
+    if not has_curves(results):
+        raise ResultsError(f"{results.path} has no cell evaluated twice to draw; set eval_every")
     evals = results.evals
-    if evals.empty:
-        raise ResultsError(f"{results.path} has no evaluation to draw")
     metric = "accuracy" if evals["accuracy"].notna().any() else "loss"
-    colors = strategy_colors(cell["strategy"] for cell in results.manifest["cells"])
     variant = variants(results.manifest)
     evaluated = dict.fromkeys(evals["cell_id"])
+    every = strategy_colors(cell["strategy"] for cell in results.manifest["cells"])
+    colors = {name: color for name, color in every.items() if name in set(evals["strategy"])}
     grid = make_grid(Counter(variant[cell_id] for cell_id in evaluated), columns=2, sharey="all")
     widths = line_widths(colors)
     for row in grid.rows:
@@ -47,12 +49,18 @@ def plot_convergence(results: Results) -> Figure:
     return grid.figure
 
 
+def has_curves(results: Results) -> bool:
+    """Return whether any cell was evaluated after two steps or more."""
+    return bool((results.evals.groupby("cell_id")["step"].nunique() > 1).any())
+
+
 def _draw_line(axes: Axes, evals: pd.DataFrame, x: str, metric: str, look: dict[str, Any]) -> None:
     # Repeats evaluate after the same steps, but not after the same seconds.
     steps = evals.groupby("step")
     middle = steps[x].median()
     values = steps[metric]
-    axes.plot(middle, values.median(), **look)
+    marker = "o" if len(middle) == 1 else None
+    axes.plot(middle, values.median(), marker=marker, **look)
     band = (values.min(), values.max())
     axes.fill_between(middle, *band, color=look["color"], alpha=0.15, linewidth=0)
 

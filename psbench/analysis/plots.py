@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from psbench.analysis.axis_plot import plot_axis
 from psbench.analysis.axis_series import numeric_axes
 from psbench.analysis.breakdown_plot import plot_breakdown
-from psbench.analysis.convergence_plot import plot_convergence
+from psbench.analysis.convergence_plot import has_curves, plot_convergence
 from psbench.analysis.results import Results
 
 __all__ = ["plot_axis", "plot_breakdown", "plot_convergence", "save_plots"]
@@ -22,12 +22,12 @@ def save_plots(results: Results, folder: Path) -> list[Path]:
     """Write each plot into `folder`, made if need be, and return their paths.
 
     convergence.png and breakdown.png, and for each axis of numbers scaling.png (workers) or
-    by-<axis>.png. A plot without data (no evaluation, no timed step of a finished trial) is left
-    out.
+    by-<axis>.png. A plot without data (no cell evaluated twice, no timed step of a finished
+    trial) is left out.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    if len(results.evals):
+    if has_curves(results):
         paths.append(_save(plot_convergence(results), folder / "convergence.png"))
     if results.summary()["compute_share"].notna().any():
         paths.append(_save(plot_breakdown(results), folder / "breakdown.png"))

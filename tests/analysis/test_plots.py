@@ -78,7 +78,7 @@ def test_what_finds_no_place_is_counted(run_of):
 
 def test_nothing_to_draw_is_an_error(write_run, cell):
     results = load(write_run([cell("ring", 2)]))
-    with pytest.raises(ResultsError, match="has no evaluation to draw"):
+    with pytest.raises(ResultsError, match="no cell evaluated twice to draw; set eval_every"):
         results.plot_convergence()
     with pytest.raises(ResultsError, match="has no timed step"):
         results.plot_breakdown()
@@ -142,6 +142,24 @@ def test_plots_without_data_are_skipped(write_run, tmp_path, cell, step_row, tri
     assert [path.name for path in results.save_plots(tmp_path)] == ["breakdown.png"]
     empty = load(write_run([payload]))
     assert empty.save_plots(tmp_path / "none") == []
+
+
+def test_one_evaluation_is_a_dot_beside_curves_and_nothing_alone(
+    write_run, tmp_path, cell, trial_row, eval_row
+):
+    ring, tree, none = (cell(name, 2) for name in ("ring", "tree", "none"))
+    trials = [trial_row(one["id"]) for one in (ring, tree, none)]
+    alone = [eval_row(ring["id"], step=4), eval_row(tree["id"], step=4)]
+    results = load(write_run([ring, tree, none], trials + alone, out=tmp_path / "once"))
+    assert "convergence.png" not in [path.name for path in results.save_plots(tmp_path)]
+    with pytest.raises(ResultsError, match="evaluated twice"):
+        results.plot_convergence()
+    rows = [*trials, *alone, eval_row(ring["id"], step=2)]
+    figure = load(write_run([ring, tree, none], rows, out=tmp_path / "twice")).plot_convergence()
+    curve, dot = figure.axes[0].lines[:2]
+    assert (len(curve.get_xdata()), curve.get_marker()) == (2, "None")
+    assert (len(dot.get_xdata()), dot.get_marker()) == (1, "o")
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["ring", "tree"]
 
 
 def test_a_loss_is_drawn_where_there_is_no_accuracy(write_run, cell, trial_row, eval_row):
