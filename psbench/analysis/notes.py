@@ -101,7 +101,9 @@ def _comparability(results: Results) -> Iterator[str]:
     if len(threads) > 1:
         numbers = ", ".join(map(str, threads))
         yield f"compute threads differ ({numbers}): compare only cells with as many"
-    yield from unlike_transports(results.journal.trials, _names(results))
+    yield from unlike_transports(
+        results.journal.trials, _names(results), axes=results.manifest["axes"]
+    )
     devices = unlike_devices(trials["device"])
     if devices:
         yield devices

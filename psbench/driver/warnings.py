@@ -18,7 +18,7 @@ from psbench.results import (
     unlike_devices,
     unlike_transports,
 )
-from psbench.spec import Cell, Spec, Target, cell_id
+from psbench.spec import Cell, Spec, Target, cell_id, varying_fields
 from psbench.units import count
 
 _BAD: dict[TrialStatus, str] = {
@@ -59,7 +59,7 @@ def _endings(cells: Sequence[Cell], journal: Journal) -> list[str]:
     return [
         *bad,
         *_missed_targets(cells, journal, labels),
-        *unlike_transports(journal.trials, labels),
+        *unlike_transports(journal.trials, labels, axes=varying_fields(cells)),
     ]
 
 

@@ -28,9 +28,12 @@ def crowded(processes: int, cores: int, *, threads: int = 1) -> str:
     return f"up to {wanted} on {cores} cores: timings compare but do not scale"
 
 
-def unlike_transports(trials: Iterable[TrialRow], names: Mapping[str, str]) -> Iterator[str]:
+def unlike_transports(
+    trials: Iterable[TrialRow], names: Mapping[str, str], *, axes: Iterable[str]
+) -> Iterator[str]:
     """Yield what to say of trials that sent their bytes by different transports, for one cell's
-    repeats and for all; `names` are those of the cells, by id. Who sends nothing is passed over."""
+    repeats and for all; `names` are those of the cells, by id. Who sends nothing is passed over,
+    and so is what the spec's `axes` compare."""
     of_cell: dict[str, dict[str, None]] = {}  # the transports as they come, each once
     for row in trials:
         if len(row.messages_sent) > 1 and any(row.messages_sent):
@@ -40,14 +43,19 @@ def unlike_transports(trials: Iterable[TrialRow], names: Mapping[str, str]) -> I
         everywhere |= own
         if len(own) > 1:
             yield f"repeats differ in transport ({', '.join(own)}): {names[cell_id]}"
-    if len(everywhere) > 1:
-        told = ", ".join(everywhere)
-        yield f"transports differ ({told}): compare only cells of the same one"
+    if len(everywhere) > 1 and "transport" not in axes:
+        yield _differ("transport", everywhere)
 
 
 def unlike_devices(devices: Iterable[str]) -> str | None:
     """Return what to say of workers that compute on these; None where all do on the same."""
     known = list(dict.fromkeys(devices))
-    if len(known) < 2:
-        return None
-    return f"devices differ ({', '.join(known)}): compare only cells of the same one"
+    return _differ("device", known) if len(known) > 1 else None
+
+
+def _differ(what: str, found: Iterable[str]) -> str:
+    told = ", ".join(found)
+    return (
+        f"{what}s differ ({told}): a difference between such cells is the {what}'s as well as the "
+        "strategy's"
+    )

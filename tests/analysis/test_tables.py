@@ -140,7 +140,8 @@ def test_notes_name_what_limits_the_comparison(write_run, cell, trial_row, eval_
         "2 repeats: too few to tell a difference from noise; ask for 3 or more",
         "up to 3 processes on 2 cores: timings compare but do not scale",
         "repeats differ in transport (other, gloo): ps-async, 2 workers",
-        "transports differ (gloo, other): compare only cells of the same one",
+        "transports differ (gloo, other): a difference between such cells is the transport's "
+        "as well as the strategy's",
         "some trials ran on several clocks: their wait and communication cannot be told apart",
     ]
     assert found == expected
@@ -161,7 +162,8 @@ def test_the_table_tells_transports_that_differ_and_those_who_send_nothing_do_no
     rows[0] = trial_row(ring["id"], transport="shared_memory")
     unlike = load(write_run([ring, native, none], rows))
     assert [note for note in notes(unlike) if "transport" in note] == [
-        "transports differ (shared_memory, gloo): compare only cells of the same one"
+        "transports differ (shared_memory, gloo): a difference between such cells is the "
+        "transport's as well as the strategy's"
     ]
     title, *lines = _printed(unlike, width=120, terminal=True)
     assert title.startswith("quickstart: 2 workers, medians")
@@ -224,7 +226,8 @@ def test_devices_that_differ_are_noted(write_run, cell, trial_row):
         return notes(load(write_run([ring, tree], rows, repeats=3)))
 
     assert found("cpu", "cuda") == [
-        "devices differ (cpu, cuda): compare only cells of the same one"
+        "devices differ (cpu, cuda): a difference between such cells is the device's as well "
+        "as the strategy's"
     ]
     assert found("cuda", "cuda") == found("cpu", "cpu") == []
 

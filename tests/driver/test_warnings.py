@@ -9,7 +9,7 @@ from psbench.driver.labels import cell_labels
 from psbench.driver.manifest import describe_cell
 from psbench.driver.warnings import all_warnings, warnings_before
 from psbench.results import EvalRow, RunFolder, TrialRow, build_manifest, environment
-from psbench.spec import Spec, cell_id
+from psbench.spec import Spec, cell_id, varying_fields
 
 MODEL = {"model": "digits_mlp", "optimizer": {"kind": "sgd", "lr": 0.1}}
 
@@ -69,7 +69,7 @@ def write(path, asked, rows, warnings=()):
         folder.write_manifest(
             build_manifest(
                 spec_document=asked.document(),
-                axes=["task.optimizer.lr"],
+                axes=list(varying_fields(asked.cells())),
                 cells=[describe_cell(cell, labels[cell_id(cell)]) for cell in asked.cells()],
                 environment=environment(),
                 warnings=warnings,
@@ -140,9 +140,19 @@ def test_transports_that_differ_are_told_in_the_words_of_the_summary(tmp_path):
     told = all_warnings(run, asked.cells())
     assert told == [
         "repeats differ in transport (gloo, shared_memory): ring, 2 workers",
-        "transports differ (gloo, shared_memory): compare only cells of the same one",
+        "transports differ (gloo, shared_memory): a difference between such cells is the "
+        "transport's as well as the strategy's",
     ]
     assert told[-1] in notes(load(run))
+    compared = spec(repeats=3, matrix={"transport": ["gloo", "shared_memory"]})
+    rows = [
+        trial(cell, repeat, transport=cell.transport)
+        for cell in compared.cells()
+        for repeat in range(3)
+    ]
+    run = write(tmp_path / "compared", compared, rows)
+    assert all_warnings(run, compared.cells()) == []
+    assert not [note for note in notes(load(run)) if "transport" in note]
 
 
 @pytest.mark.parametrize(("repeats", "num"), [(1, 1), (2, 1), (3, 0)])
@@ -193,5 +203,8 @@ def test_a_label_names_what_tells_a_cell_apart(changes, labels):
 def test_cells_on_different_devices_are_told_of_before_the_first_trial():
     gpus = {"cluster": [None, {"gpus_per_worker": 1}]}
     (warning,) = warnings_before(spec(repeats=3, matrix=gpus))
-    assert warning == "devices differ (cpu, cuda): compare only cells of the same one"
+    assert warning == (
+        "devices differ (cpu, cuda): a difference between such cells is the device's as well "
+        "as the strategy's"
+    )
     assert warnings_before(spec(repeats=3, cluster={"gpus_per_worker": 0.5})) == []
