@@ -9,9 +9,9 @@ import atexit
 import os
 import secrets
 import socket
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Protocol, cast
 
 import torch
 import torch.distributed as dist
@@ -36,9 +36,19 @@ from psbench.live.transports import (
 from psbench.schedules import ALGORITHMS, Schedule, schedule_for
 from psbench.spec.messages import unknown
 
-Hook = Callable[[object, Any], torch.futures.Future[Tensor]]
+__all__ = ["Hook", "all_reduce"]
 
 _JOIN_SECONDS = 60.0
+
+
+class Hook(Protocol):
+    """What `DistributedDataParallel.register_comm_hook` takes."""
+
+    transport: str
+    """What carries the buckets, such as "shared_memory": what "auto" took."""
+
+    def __call__(self, state: object, bucket: Any, /) -> torch.futures.Future[Tensor]:
+        """Return the bucket's mean over all ranks, once it is there."""
 
 
 def all_reduce(
@@ -50,13 +60,16 @@ def all_reduce(
     deadline: float = 300.0,
 ) -> Hook:
     """Return a hook for `DistributedDataParallel.register_comm_hook` that averages each bucket by
-    one of our schedules.
+    one of our schedules, and says in its attribute `transport` what carries them.
 
-    Call it on every rank of `group` (None: the default one) alike: it forms a world of its own
-    beside it. `transport` is "shared_memory", "gloo" or "auto": shared memory inside a host, gloo
-    between hosts. Buckets are averaged one after another in a thread of the hook's, while the
-    backward pass goes on. `deadline` is the longest wait for a peer, in seconds; then, and where a
-    peer is gone, the backward pass raises TransportError, which names it.
+    Call it on every rank of `group` (None: the default one) alike, after `init_process_group`: it
+    forms a world of its own beside it. `algorithm` is one of `psbench schedule`, and `chunks` how
+    many it cuts a bucket into where it takes any number (None: its default). `transport` is
+    "shared_memory", "gloo" or "auto": shared memory inside a host, gloo between hosts. Buckets are
+    averaged one after another in a thread of the hook's, while the backward pass goes on.
+    `deadline` is the longest wait for a peer, in seconds; then, and where a peer is gone, the
+    backward pass raises a RuntimeError: PyTorch's, with the text of our TransportError, which names
+    the peer.
 
     Raises SpecError for what is not known or not possible, and TransportError where the ranks do
     not come together. Gradients must be on the CPU.
@@ -145,6 +158,11 @@ class _Averaging:
         collective.run(vector, header, self._counters)
         return bucket.copy_(vector)
 
+    @property
+    def transport(self) -> str:
+        """The name of the transport."""
+        return self._transport.name
+
     def close(self) -> None:
         """Leave the world."""
         self._transport.close()
@@ -174,9 +192,12 @@ def _hook(averaging: _Averaging) -> Hook:
                 f"gradients are on {buffer.device}, and only the CPU's are carried"
             )
         begin: torch.futures.Future[None] = torch.futures.Future()
-        # what this raises becomes the future's error, and that of the backward pass
+        # what this raises becomes the future's error, and of that the backward pass a RuntimeError
         average = begin.then(lambda _: averaging.average(index, buffer))
         one_at_a_time.submit(begin.set_result, None)
         return average
 
-    return all_reduce_hook
+    # a function, since DDP asks for its __qualname__ and annotations
+    hook = cast(Hook, all_reduce_hook)
+    hook.transport = averaging.transport
+    return hook

@@ -1,6 +1,6 @@
 """DistributedDataParallel as it is, and with one of psbench's all-reduces in it.
 
-    torchrun --nproc-per-node 2 experiments/ddp_hook/compare.py --algorithm ring
+    torchrun --standalone --nproc-per-node 2 experiments/ddp_hook/compare.py --algorithm ring
 
 Trains one small model twice, from the same start on the same batches, and prints both losses and
 what a step takes.
@@ -36,7 +36,8 @@ def main() -> None:
     for step in range(chosen.steps):  # in turn, so that both meet the same machine
         theirs.step(step)
         ours.step(step)
-    for name, training in (("ddp", theirs), (chosen.algorithm, ours)):
+    called = f"{chosen.algorithm} over {hook.transport}"
+    for name, training in (("ddp over gloo", theirs), (called, ours)):
         loss = training.mean_loss()
         if dist.get_rank() == 0:
             milliseconds = 1e3 * statistics.median(training.seconds[WARM_UP:])
