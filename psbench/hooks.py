@@ -38,6 +38,7 @@ from psbench.spec.messages import unknown
 
 __all__ = ["Hook", "all_reduce"]
 
+_TRANSPORTS = (*(name for name in OF_HOST_MEMORY if name != OBJECT_STORE), AUTO)
 _JOIN_SECONDS = 60.0
 
 
@@ -75,9 +76,9 @@ def all_reduce(
     not come together. Gradients must be on the CPU.
     """
     _known("algorithm", algorithm, ALGORITHMS)
-    _known("transport", transport, (*OF_HOST_MEMORY, AUTO))
     if transport == OBJECT_STORE:
         raise SpecError("object_store needs Ray's actors; use shared_memory or gloo")
+    _known("transport", transport, _TRANSPORTS)
     world = dist.get_world_size(group)
     hosts = _told_by_all(this_host().home, group)
     per_host = _ranks_per_host(algorithm, hosts)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 _QUANTITY = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµ]*)\s*")
+_IN_BASE_UNIT = re.compile(r"([0-9.]+(?:e[-+]?[0-9]+)?) (B|s)")
 _LONGEST = 100  # characters; each text is quoted in what is said of it
 
 BYTES = {
@@ -60,6 +61,28 @@ def format_bytes(nbytes: float) -> str:
 def format_seconds(seconds: float) -> str:
     """Return `seconds` with about three digits in the unit that fits: "1.25 ms"."""
     return _scaled(seconds * 1e9, ("ns", "us", "ms", "s"), base=1000)
+
+
+def in_base_unit(value: object) -> tuple[float, str] | None:
+    """Return the number and the unit of a size or time as documents have it, in its base unit:
+    "4194304 B", "0.02 s". None for any other value."""
+    match = _IN_BASE_UNIT.fullmatch(value) if isinstance(value, str) else None
+    return (float(match[1]), match[2]) if match else None
+
+
+def show_value(value: object) -> str:
+    """Return a field's value for people: a size or time in base units in the unit that fits,
+    "4.00 MiB", unless that rounds it; anything else as it is."""
+    quantity = in_base_unit(value)
+    if quantity is None:
+        return str(value)
+    number, unit = quantity
+    show, parse = (format_bytes, parse_bytes) if unit == "B" else (format_seconds, parse_seconds)
+    shown, exact = show(number), str(value)
+    try:
+        return shown if parse(shown) == parse(exact) else exact
+    except ValueError:  # rounded to what is no whole number of bytes
+        return exact
 
 
 def _scaled(value: float, units: tuple[str, ...], *, base: int) -> str:

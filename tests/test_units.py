@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from psbench.units import BYTES, format_bytes, format_seconds, parse_bytes, parse_seconds
+from psbench.units import (
+    BYTES,
+    format_bytes,
+    format_seconds,
+    in_base_unit,
+    parse_bytes,
+    parse_seconds,
+    show_value,
+)
 
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
@@ -173,3 +181,28 @@ def test_times_are_read_exactly(text, seconds):
 def test_times_that_are_none(text, problem):
     with pytest.raises(ValueError, match=problem):
         parse_seconds(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "quantity", "shown"),
+    [
+        ("4194304 B", (4194304.0, "B"), "4.00 MiB"),
+        ("4194305 B", (4194305.0, "B"), "4194305 B"),
+        ("0 B", (0.0, "B"), "0 B"),
+        ("0.02 s", (0.02, "s"), "20.0 ms"),
+        ("1e-05 s", (1e-05, "s"), "10.0 us"),
+        ("0.3333333333333333 s", (0.3333333333333333, "s"), "0.3333333333333333 s"),
+        ("gloo", None, "gloo"),
+        ("4 MiB", None, "4 MiB"),
+        (4, None, "4"),
+        (None, None, "None"),
+    ],
+)
+def test_a_value_in_base_units_is_shown_in_those_that_fit(value, quantity, shown):
+    assert in_base_unit(value) == quantity
+    assert show_value(value) == shown
+
+
+@given(nbytes=st.integers(0, 2**63 - 1))
+def test_two_sizes_are_never_shown_alike(nbytes):
+    assert parse_bytes(show_value(f"{nbytes} B")) == nbytes

@@ -1,7 +1,7 @@
 """A picture of measures against an axis: scaling with workers, sensitivity to a learning rate."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -12,17 +12,22 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from psbench.analysis.axis_series import Series, axis_series
+from psbench.analysis.axis_series import Series, axis_series, unit_of
 from psbench.analysis.looks import line_widths, strategy_colors
 from psbench.analysis.panels import Row, draw_legends, make_grid
 from psbench.analysis.results import Results
 from psbench.errors import ResultsError
-from psbench.units import format_bytes
+from psbench.units import format_bytes, format_seconds
 
 _WIDE = 30.0  # how many times its least the greatest value is where an axis is logarithmic
 _GROWTH = 1.8  # or each value so many times the one before
 _MOST_TICKS = 10
 _THOUSAND = 1000.0
+_SHOW: dict[str, Callable[[float], str]] = {
+    "": "{:g}".format,
+    "B": format_bytes,
+    "s": format_seconds,
+}
 _PLAIN = FuncFormatter(lambda value, _: f"{value:,g}")
 
 _NAMES = {
@@ -64,7 +69,7 @@ def plot_axis(results: Results, axis: str, measures: Sequence[str] = ()) -> Figu
             _draw_panel(panel, row, own, colors, ideal=(axis, measure) == _IN_PROPORTION)
     x = sorted({value for series in first for value in series.points["x"]})
     for panel, measure in zip(grid.rows[0].panels, measures, strict=True):
-        _scale_x(panel, x, axis)
+        _scale_x(panel, x, _SHOW[unit_of(results.manifest, axis)])
         y = pd.concat([series.points["y"] for series in lines[measure]])
         _scale_y(panel, y, with_x=(axis, measure) == _IN_PROPORTION)
     for row in grid.rows:
@@ -137,13 +142,13 @@ def _keys(lines: Mapping[str, list[Series]], axis: str) -> list[Line2D]:
     return keys
 
 
-def _scale_x(panel: Axes, values: Sequence[float], axis: str) -> None:
+def _scale_x(panel: Axes, values: Sequence[float], show: Callable[[float], str]) -> None:
     if is_logarithmic(values):
         panel.set_xscale("log", base=2)
         panel.xaxis.set_minor_formatter(NullFormatter())
         panel.xaxis.minorticks_off()
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: show(value)))
     if len(values) <= _MOST_TICKS:
-        show = format_bytes if axis.endswith("payload") else "{:g}".format
         panel.set_xticks(values, [show(value) for value in values])
 
 

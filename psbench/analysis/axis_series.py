@@ -13,6 +13,7 @@ from psbench.analysis.looks import NUM_COLORS
 from psbench.analysis.results import Results
 from psbench.analysis.variants import field_at, variants
 from psbench.errors import ResultsError
+from psbench.units import in_base_unit
 
 _COLUMNS = ("workers", "servers", "global_batch")
 """Numbers of a cell that may serve as an axis, beside those that the spec varies."""
@@ -77,9 +78,15 @@ def _groups(manifest: dict[str, Any], axis: str) -> dict[tuple[str, str], list[s
     for cell in manifest["cells"]:
         strategy = cell["strategy"]
         if axis.startswith("strategy."):  # the label names the value on the axis
-            strategy = strategy.partition("(")[0]
+            strategy = _without_option(strategy, axis.removeprefix("strategy."))
         groups.setdefault((strategy, _all_but(cell["fields"], axis)), []).append(cell["id"])
     return groups
+
+
+def _without_option(label: str, option: str) -> str:
+    name, _, options = label.removesuffix(")").partition("(")
+    left = [own for own in options.split(", ") if own and not own.startswith(f"{option}=")]
+    return f"{name}({', '.join(left)})" if left else name
 
 
 def numeric_columns(results: Results) -> list[str]:
@@ -116,13 +123,22 @@ def _points(results: Results, measure: str) -> pd.DataFrame:
 
 
 def _positions(manifest: dict[str, Any], axis: str) -> dict[str, float]:
-    """Return where each cell with a number on `axis` lies."""
+    """Return where each cell with a number, a size or a time on `axis` lies, in base units."""
     found = {}
     for cell in manifest["cells"]:
         value = cell[axis] if axis in _COLUMNS else field_at(cell["fields"], axis)
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        quantity = in_base_unit(value)
+        if quantity is not None:
+            found[cell["id"]], _ = quantity
+        elif isinstance(value, int | float) and not isinstance(value, bool):
             found[cell["id"]] = float(value)
     return found
+
+
+def unit_of(manifest: dict[str, Any], axis: str) -> str:
+    """Return the unit of the numbers on an axis: "B", "s" or "" for none."""
+    values = (in_base_unit(field_at(cell["fields"], axis)) for cell in manifest["cells"])
+    return next((quantity[1] for quantity in values if quantity is not None), "")
 
 
 def _all_but(fields: dict[str, Any], axis: str) -> str:

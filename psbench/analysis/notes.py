@@ -10,7 +10,7 @@ from psbench.analysis.measures import synchronisation
 from psbench.analysis.results import Results
 from psbench.analysis.variants import variants
 from psbench.results import NOT_PINNED, crowded, few_repeats, unlike_devices, unlike_transports
-from psbench.units import count, format_seconds
+from psbench.units import count, format_seconds, in_base_unit
 
 _PADDING_EXCESS = 1.1
 _MOST_NAMES = 4
@@ -145,16 +145,16 @@ def _short_padding(results: Results) -> Iterator[str]:
     longest: dict[float, float] = {}
     for cell in results.manifest["cells"]:
         compute = cell["fields"].get("compute") or {}
-        padding = compute.get("seconds")
-        uneven = compute.get("slow") or compute.get("jitter")
-        if uneven or not isinstance(padding, int | float) or padding <= 0:
+        asked = in_base_unit(compute.get("seconds"))
+        if asked is None or compute.get("slow") or compute.get("jitter"):
             continue
+        padding, _ = asked
         measured = medians.get(cell["id"], math.nan)
         if measured > _PADDING_EXCESS * padding:
             longest[padding] = max(measured, longest.get(padding, 0.0))
     for padding, measured in longest.items():
-        asked, took = format_seconds(padding), format_seconds(measured)
-        yield f"compute padding of {asked} too short: computing took {took}"
+        own, took = format_seconds(padding), format_seconds(measured)
+        yield f"compute padding of {own} too short: computing took {took}"
 
 
 def _names(results: Results) -> dict[str, str]:

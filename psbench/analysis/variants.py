@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from psbench.analysis.frames import variant_axes
-from psbench.units import count
+from psbench.units import count, show_value
 
 ABSENT = "-"
 _LONGEST = 28  # characters of a value
@@ -82,7 +82,9 @@ def _text(fields: dict[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
-    return json.dumps(value).replace('"', "") if isinstance(value, dict | list) else f"{value}"
+    return (
+        json.dumps(value).replace('"', "") if isinstance(value, dict | list) else show_value(value)
+    )
 
 
 def _distinct(texts: list[str]) -> list[str]:

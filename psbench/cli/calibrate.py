@@ -9,7 +9,13 @@ from psbench.cli.streams import say, stdout_on_stderr
 
 
 @click.command("calibrate")
-@click.option("--transport", default="gloo", show_default=True, metavar="T", help="Which one.")
+@click.option(
+    "--transport",
+    default="gloo",
+    show_default=True,
+    metavar="T",
+    help="gloo, shared_memory or object_store.",
+)
 @click.option(
     "--workers",
     default="2,4",
@@ -46,10 +52,11 @@ def command(
     from psbench.analysis.network_table import print_link
     from psbench.driver.bench import calibrate
     from psbench.live.auto import network_from
-    from psbench.live.bench.plan import BenchPlan
+    from psbench.live.bench.plan import check_transports, check_workers
     from psbench.spec import write_network
 
-    BenchPlan(transports=(transport,), workers=workers)  # says what is wrong with them
+    check_transports("--transport", (transport,))
+    check_workers(workers)
     with stdout_on_stderr():
         file, residuals = calibrate(transport, workers, sizes, say)
     network = network_from(file)

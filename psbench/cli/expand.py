@@ -8,7 +8,7 @@ from rich.table import Table
 
 from psbench.cli.options import overrides_option, spec_argument
 from psbench.spec import Cell, Spec, cell_fields, cell_id, strategy_label, varying_fields
-from psbench.units import count
+from psbench.units import count, show_value
 
 _UNCUT = 10_000  # columns: a narrow terminal wraps a line itself, where rich would cut ids apart
 
@@ -64,7 +64,7 @@ def _table(cells: tuple[Cell, ...]) -> Table:
 def _text(value: object) -> str:
     if value is None:
         return "-"
-    return value if isinstance(value, str) else json.dumps(value)
+    return show_value(value) if isinstance(value, str) else json.dumps(value)
 
 
 def _summary(spec: Spec) -> str:

@@ -1,10 +1,9 @@
 """What cells are called where people read of them."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from psbench.spec import Cell, cell_fields, cell_id, varying_fields
-from psbench.units import format_bytes, parse_bytes
+from psbench.units import show_value
 
 _IN_LABEL = ("strategy", "workers")
 
@@ -18,7 +17,7 @@ def cell_labels(cells: Sequence[Cell]) -> dict[str, str]:
     for cell in cells:
         fields = cell_fields(cell)
         own = [path for path in varying if fields.get(path) is not None]
-        parts = [f"{names[path]} {_text(path, fields[path])}" for path in own]
+        parts = [f"{names[path]} {show_value(fields[path])}" for path in own]
         labels[cell_id(cell)] = ", ".join([cell.label, *parts])
     return labels
 
@@ -29,7 +28,3 @@ def _short_names(paths: Sequence[str]) -> dict[str, str]:
     return {
         path: path if last.count(name) > 1 else name for path, name in zip(paths, last, strict=True)
     }
-
-
-def _text(path: str, value: Any) -> str:
-    return format_bytes(parse_bytes(value)) if path == "task.payload" else str(value)

@@ -15,7 +15,7 @@ from psbench.spec.messages import conflict, show, unknown, wrong
 from psbench.spec.names import ALGORITHMS, AnyAlgorithm, Consistency, WireDtype
 from psbench.spec.quantities import Size
 from psbench.spec.structure import Frozen
-from psbench.units import format_bytes
+from psbench.units import show_value
 
 NEEDS_HOSTS = ("hierarchical_leaders", "hierarchical_rails")
 """Algorithms that ask which ranks share a host."""
@@ -197,4 +197,4 @@ def strategy_label(strategy: AnyStrategy) -> str:
 def _option(name: str, value: Any) -> str:
     if value is True:
         return name
-    return f"{name}={format_bytes(value) if name == 'bucket' else value}"
+    return f"{name}={show_value(f'{value} B') if name == 'bucket' else value}"

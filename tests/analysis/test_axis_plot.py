@@ -79,6 +79,45 @@ def test_options_of_a_strategy_are_an_axis_too(write_run, cell, trial_row):
     assert (series.hue, series.points["x"].tolist()) == ("ring", [4, 8])
 
 
+@pytest.mark.parametrize(
+    ("axis", "values", "x", "ticks"),
+    [
+        ("task.payload", ("1048576 B", "65536 B"), [65536, 1048576], ["64.0 KiB", "1.00 MiB"]),
+        ("compute.seconds", ("0.3 s", "0.01 s"), [0.01, 0.3], ["10.0 ms", "300 ms"]),
+    ],
+)
+def test_sizes_and_times_are_axes_with_their_units(
+    axis, values, x, ticks, write_run, cell, trial_row
+):
+    cells = [cell("ring", 2, id=f"{number}" * 64) for number in range(2)]
+    parent, name = axis.split(".")
+    for one, value in zip(cells, values, strict=True):
+        one["fields"] |= {parent: {name: value}}
+    results = load(write_run(cells, [trial_row(one["id"]) for one in cells], axes=(axis,)))
+    assert numeric_axes(results.manifest) == [axis]
+    (series,) = axis_series(results, axis, "samples_per_s")
+    assert series.points["x"].tolist() == x
+    (panel,) = results.plot_axis(axis).axes
+    assert [tick.get_text() for tick in panel.get_xticklabels()] == ticks
+
+
+def test_buckets_are_an_axis_beside_what_else_a_strategy_says(write_run, cell, trial_row):
+    cells = []
+    for number, (overlap, kib) in enumerate([(True, 16), (True, 64), (False, 16), (False, 64)]):
+        options = f"bucket={kib}.0 KiB" + (", overlap" if overlap else "")
+        one = cell("ring", 2, id=f"{number}" * 64) | {"strategy": f"ring({options})"}
+        bucket = {"bucket": f"{kib * 1024} B", "overlap": overlap}
+        one["fields"]["strategy"] = one["fields"]["strategy"] | bucket
+        cells.append(one)
+    axes = ("strategy.bucket", "strategy.overlap")
+    results = load(write_run(cells, [trial_row(one["id"]) for one in cells], axes=axes))
+    assert numeric_axes(results.manifest) == ["strategy.bucket"]
+    lines = axis_series(results, "strategy.bucket", "samples_per_s")
+    assert [(line.hue, line.points["x"].tolist()) for line in lines] == [
+        ("ring(overlap)", [16384, 65536]), ("ring", [16384, 65536]),
+    ]  # fmt: skip
+
+
 def test_what_is_unknown_is_told_with_what_is_known(swept):
     with pytest.raises(ResultsError, match=r"no axis 'lr' .* workers, .*, task.optimizer.lr"):
         swept.plot_axis("lr")

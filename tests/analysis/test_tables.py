@@ -266,10 +266,10 @@ def test_emulated_hosts_are_noted(
 @pytest.mark.parametrize(
     ("compute", "expected"),
     [
-        ({"seconds": 2.0}, ["compute padding of 2.00 s too short: computing took 4.00 s"]),
-        ({"seconds": 3.8}, []),
-        ({"seconds": 2.0, "jitter": 0.1}, []),
-        ({"seconds": 2.0, "slow": [{"rank": 1, "factor": 3.0}]}, []),
+        ({"seconds": "2.0 s"}, ["compute padding of 2.00 s too short: computing took 4.00 s"]),
+        ({"seconds": "3.8 s"}, []),
+        ({"seconds": "2.0 s", "jitter": 0.1}, []),
+        ({"seconds": "2.0 s", "slow": [{"rank": 1, "factor": 3.0}]}, []),
         ({"seconds": None}, []),
     ],
 )

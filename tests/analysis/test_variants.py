@@ -62,6 +62,16 @@ def test_axes_of_one_end_keep_their_whole_names(named):
     assert list(variant_columns(manifest)) == ["compute.seconds", "network.seconds", "hosts"]
 
 
+def test_sizes_and_times_are_written_as_people_do_and_stay_apart(named):
+    fields = ("task.payload", "compute.seconds")
+    values = (("1048576 B", "0.02 s"), ("1048577 B", "1e-05 s"))
+    manifest = named(*(dict(zip(fields, own, strict=True)) for own in values))
+    assert variant_columns(manifest) == {
+        "payload": ["1.00 MiB", "1048577 B"],
+        "seconds": ["20.0 ms", "10.0 us"],
+    }
+
+
 def test_long_values_are_cut_and_stay_apart(named):
     slow = [[{"rank": 3, "factor": factor, "probability": 1.0}] for factor in (2.0, 4.0)]
     manifest = named(*({"compute.slow": own} for own in (*slow, slow[0], None)))

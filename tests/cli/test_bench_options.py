@@ -1,4 +1,4 @@
-"""The options of `psbench bench`, refused before anything starts."""
+"""The options of `psbench bench` and `calibrate`, refused before anything starts."""
 
 import pytest
 
@@ -32,3 +32,24 @@ def test_bad_input_is_one_line(capsys, arguments, said):
     assert err.startswith("psbench: error: ")
     assert err.count("\n") == 1
     assert said in err
+
+
+@pytest.mark.parametrize(
+    ("command", "option"), [("bench", "--transports"), ("calibrate", "--transport")]
+)
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nccl", " nccl: what is timed is host memory, which nccl does not carry; "),
+        ("auto", ": unknown 'auto'; "),
+    ],
+)
+def test_only_what_carries_host_memory_is_offered(capsys, command, option, name, said):
+    assert invoke([command, option, name]) == 2
+    err = capsys.readouterr().err
+    assert err == f"psbench: error: {option}{said}known: gloo, shared_memory, object_store\n"
+
+
+def test_help_names_what_can_be_calibrated(capsys):
+    assert invoke(["calibrate", "--help"]) == 0
+    assert "gloo, shared_memory or object_store." in capsys.readouterr().out

@@ -45,6 +45,7 @@ def test_losses_are_those_of_ddp(ranks, algorithm, transport):
         ({"algorithm": "rign"}, "unknown algorithm 'rign'; did you mean 'ring'"),
         ({"transport": "object_store"}, "object_store needs Ray's actors; use shared_memory"),
         ({"transport": "glo"}, "unknown transport 'glo'; did you mean 'gloo'"),
+        ({"transport": "nccl"}, r"unknown transport 'nccl' \(known: gloo, shared_memory, auto\)"),
     ],
 )
 def test_what_is_not_known_is_refused(asked, message):

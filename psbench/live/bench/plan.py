@@ -1,6 +1,6 @@
 """What `psbench bench` is to measure, checked before anything starts."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -8,7 +8,6 @@ from psbench.errors import SpecError
 from psbench.live.auto import ON_ONE_HOST
 from psbench.live.bench.integers import DTYPES
 from psbench.live.transports import (
-    ENDPOINTS,
     NCCL,
     OF_HOST_MEMORY,
     OWN_ALL_REDUCE,
@@ -67,16 +66,9 @@ class BenchPlan:
 
     def __post_init__(self) -> None:
         _check_names("--algorithms", self.algorithms, (*ALGORITHMS, NATIVE, PUSH_PULL, AUTO))
-        _check_names("--transports", self.transports, ENDPOINTS)
-        if NCCL in self.transports:
-            raise SpecError(
-                f"--transports nccl: bench sums host memory, which nccl does not carry; known: "
-                f"{', '.join(OF_HOST_MEMORY)}"
-            )
+        check_transports("--transports", self.transports)
         _check_names("--dtype", (self.dtype,), DTYPES)
-        for workers in self.workers:
-            if not 1 <= workers <= _MOST_WORKERS:
-                raise SpecError(f"--workers {workers}: from 1 to {_MOST_WORKERS} are possible")
+        check_workers(self.workers)
         if self.algorithms == (NATIVE,) and not set(self.transports) & set(OWN_ALL_REDUCE):
             names = " and ".join(self.transports)
             raise SpecError(f"--algorithms native: {names} has no all-reduce of its own; gloo has")
@@ -122,6 +114,23 @@ class BenchPlan:
     def _calls_of(self, nbytes: int) -> int:
         few = max(_FEWEST, self.calls // 4)
         return min(self.calls, few) if nbytes >= _FEWER_FROM else self.calls
+
+
+def check_transports(option: str, names: Sequence[str]) -> None:
+    """Raise SpecError, naming the `option`, for a transport that carries no host memory."""
+    if NCCL in names:
+        raise SpecError(
+            f"{option} nccl: what is timed is host memory, which nccl does not carry; known: "
+            f"{', '.join(OF_HOST_MEMORY)}"
+        )
+    _check_names(option, names, OF_HOST_MEMORY)
+
+
+def check_workers(numbers: Iterable[int]) -> None:
+    """Raise SpecError for a number of `--workers` that no bench can have."""
+    for number in numbers:
+        if not 1 <= number <= _MOST_WORKERS:
+            raise SpecError(f"--workers {number}: from 1 to {_MOST_WORKERS} are possible")
 
 
 def _check_names(option: str, names: Iterable[str], known: Iterable[str]) -> None:
