@@ -51,6 +51,8 @@ def main() -> int:
     parser.add_argument("--part", choices=PARTS, help="only this one, in this process")
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
+    if not chosen.part and any(chosen.out.iterdir()):
+        parser.error(f"--out {chosen.out}: is not empty; name a new folder")
     if chosen.part:
         rows = carry_out(chosen.part, chosen.out / chosen.part)
         (chosen.out / f"{chosen.part}.json").write_text(json.dumps(rows))

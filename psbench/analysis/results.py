@@ -49,7 +49,16 @@ class Results:
 
     @cached_property
     def trials(self) -> pd.DataFrame:
-        """One row a trial that has ended: what it was, how it ended, its measures."""
+        """One row a trial that has ended: what it was, how it ended, its measures.
+
+        Measures, over timed steps and all ranks, NaN where a trial lacks them: `samples_per_s`;
+        `step_s` (median) and `step_p95_s`; `comm_s`, the communication of a step, and
+        `exposed_comm_s`, what of it no computing hides (means); `busiest_bytes_per_step`, of one
+        node in one direction; `worker_peak_memory, server_peak_memory` (bytes, of the largest of
+        each); `staleness_mean, staleness_p95, staleness_max` (versions); `final_loss,
+        final_accuracy`; `steps_to_target, samples_to_target, time_to_target_s`, infinite where it
+        was not reached, and then beyond their `_bound`.
+        """
         return frames.trials_frame(
             self.manifest, self._last(self.journal.trials), self.steps, self.evals
         )
@@ -110,7 +119,8 @@ class Results:
         return plot_breakdown(self)
 
     def plot_axis(self, axis: str, *measures: str) -> "Figure":
-        """Return columns of the summary against an axis of numbers, such as "task.optimizer.lr".
+        """Return columns of the summary against an axis of numbers, sizes or times, such as
+        "task.optimizer.lr" or "task.payload".
 
         One panel a measure (without any: samples/s, and what was learned), one line for the cells
         that differ in the axis alone. Raises ResultsError for an axis or measure that is not there.

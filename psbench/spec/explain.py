@@ -5,8 +5,11 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from psbench.spec.messages import MISSING, FieldError, FieldPath, show, unknown
-from psbench.spec.structure import annotations, models_in
+from psbench.spec.messages import MISSING, FieldError, FieldPath, listed, show, unknown
+from psbench.spec.structure import annotations, field_paths, models_in
+
+Paths = dict[str, list[type[BaseModel]]]
+"""Models by the dotted paths of the fields that they have; see `field_paths`."""
 
 _EXPECTED = {
     "int_type": "a whole number",
@@ -26,15 +29,21 @@ _RANGES = {
 }
 
 
-def explain(error: ValidationError, root: type[BaseModel], missing: str = MISSING) -> FieldError:
+def explain(
+    error: ValidationError,
+    root: type[BaseModel],
+    missing: str = MISSING,
+    within: type[BaseModel] | None = None,
+) -> FieldError:
     """Return the most useful of the problems found while validating a `root`.
 
-    A misspelt field is reported before what it leaves missing, which is worded as `missing`.
+    A misspelt field is reported before what it leaves missing, which is worded as `missing`. One in
+    the wrong place is told the right one, of the model `within` (by default the root).
     """
     detail = _first(error)
     if detail["type"] == "missing":
         return FieldError(_resolve(detail["loc"], root)[0], missing)
-    return _explain(detail, root)
+    return _explain(detail, root, field_paths(within or root))
 
 
 def is_conflict(error: ValidationError) -> bool:
@@ -47,12 +56,11 @@ def _first(error: ValidationError) -> ErrorDetails:
     return min(error.errors(include_url=False), key=lambda one: ranks.get(one["type"], 1))
 
 
-def _explain(detail: ErrorDetails, root: type[BaseModel]) -> FieldError:
+def _explain(detail: ErrorDetails, root: type[BaseModel], paths: Paths) -> FieldError:
     kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
     path, owner = _resolve(detail["loc"], root)
     if kind == "extra_forbidden":
-        name = str(path[-1])
-        return FieldError(path, unknown("field", name, annotations(owner)), named=True)
+        return FieldError(path, _unknown_field(path, owner, paths), named=True)
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         kinds = _kinds(owner, path[-1])
         if "kind" not in value:
@@ -62,6 +70,17 @@ def _explain(detail: ErrorDetails, root: type[BaseModel]) -> FieldError:
         known = _literals(annotations(owner)[str(path[-1])])
         return FieldError(path, _not_among(str(path[-1]), value, known))
     return FieldError(path, _text(kind, value, context, detail["msg"]))
+
+
+def _unknown_field(path: FieldPath, owner: type[BaseModel], paths: Paths) -> str:
+    name, known = str(path[-1]), annotations(owner)
+    models = paths.get(".".join(str(step) for step in path), [])
+    kinds = [_tags(model)[0] for model in models if "kind" in model.model_fields]
+    if kinds:
+        have = "has" if len(kinds) == 1 else "have"
+        told = f"{', '.join(kinds)} {have} it"
+        return f"unknown field {show(name)}; {told} (known: {listed(list(known))})"
+    return unknown("field", name, known, elsewhere=paths)
 
 
 def _text(kind: str, value: Any, context: dict[str, Any], otherwise: str) -> str:

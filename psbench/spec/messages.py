@@ -17,6 +17,7 @@ MISSING = "missing; set it in the spec or as an axis of the matrix"
 _LONGEST_QUOTE = 60
 _LONGEST_LIST = 200
 _LONGEST_PATH = 120
+_MOST_MEANT = 2
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 
 
@@ -74,15 +75,20 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "..."
 
 
-def unknown(noun: str, name: str, known: Iterable[str]) -> str:
-    """Return "unknown <noun> 'rign'; did you mean 'ring'? (known: ring, tree)"."""
+def unknown(noun: str, name: str, known: Iterable[str], elsewhere: Iterable[str] = ()) -> str:
+    """Return "unknown <noun> 'rign'; did you mean 'ring'? (known: ring, tree)".
+
+    Meant may be a dotted path that ends in the name, among those known or to be had `elsewhere`.
+    """
     known = list(known)
-    close = difflib.get_close_matches(name[:_LONGEST_QUOTE], known, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    return f"unknown {noun} {show(name)}{hint} (known: {_listed(known)})"
+    short = name[:_LONGEST_QUOTE]
+    meant = [path for path in (*known, *elsewhere) if path.endswith(f".{short}")][:_MOST_MEANT]
+    meant = meant or difflib.get_close_matches(short, known, n=1)
+    hint = f"; did you mean {' or '.join(map(repr, meant))}?" if meant else ""
+    return f"unknown {noun} {show(name)}{hint} (known: {listed(known)})"
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
     """Return `names` as a list, cut where it gets long."""
     length = 0
     for shown, name in enumerate(names):

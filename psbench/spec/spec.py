@@ -75,7 +75,7 @@ class Spec(Frozen):
         try:
             super().__init__(**expand_shorthands(plain(fields)))
         except ValidationError as error:
-            raise explain(error, Spec, missing="missing; every spec has one") from None
+            raise explain(error, Spec, missing="missing; every spec has one", within=Cell) from None
         written = {name: getattr(self, name) for name in self.model_fields_set}
         base = {name: written[name] for name in Cell.model_fields if name in written}
         self._cells = resolve(base, self.matrix)

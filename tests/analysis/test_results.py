@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from psbench.analysis import load, summary_records
+from psbench.analysis import Results, load, summary_records
+from psbench.analysis.frames import MEASURES
 from psbench.errors import ResultsError
 from psbench.results import EventRow, StepStream
 
@@ -280,3 +281,8 @@ def test_a_journal_of_another_run_is_damage(write_run, cell, trial_row):
     folder = write_run([cell("ring", 2)], [trial_row("f" * 64, 0)])
     with pytest.raises(ResultsError, match="its journal names cell ffffffffffff"):
         load(folder)
+
+
+def test_help_names_every_measure_of_a_trial():
+    told = Results.trials.__doc__ or ""
+    assert [name for name in MEASURES if name.removesuffix("_bound") not in told] == []

@@ -126,6 +126,19 @@ def test_a_tag_builds_and_runs_nothing(refused, tag):
         ("per_worker", "per_work", "3: batch: unknown field 'per_work'; did you mean "),
         ("accuracy", "acuracy", "4: target: unknown field 'acuracy'; did you mean 'accuracy'?"),
         ("lr:", "learning_rate:", "2: task.optimizer: unknown field 'learning_rate' (known: kind"),
+        ("workers", "lr", "6: unknown field 'lr'; did you mean 'task.optimizer.lr'? (known: "),
+        ("steps", "bucket", "5: unknown field 'bucket'; did you mean 'strategy.bucket'? "),
+        ("engine", "kind", "8: unknown field 'kind'; did you mean 'task.optimizer.kind' or "),
+        (
+            "{kind: all_reduce, algorithm: ring}",
+            SERVER.replace("}", ", wire_dtype: bf16}"),
+            "7: strategy: unknown field 'wire_dtype'; all_reduce has it (known: kind, ",
+        ),
+        (
+            "{kind: all_reduce, algorithm: ring}",
+            "{kind: ddp, overlap: true}",
+            "7: strategy: unknown field 'overlap'; all_reduce, parameter_server, native have it",
+        ),
     ],
 )  # fmt: skip
 def test_a_name_that_is_not_known_is_told_the_closest(refused, old, new, said):

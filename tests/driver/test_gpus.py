@@ -40,3 +40,8 @@ def test_the_experiment_ends_well_where_there_is_no_gpu(tmp_path, monkeypatch):
     assert done.stdout.splitlines()[0].endswith(" sees no GPU: nothing was run")
     figures = json.loads((out / "figures.json").read_text())
     assert (figures["gpus"], figures["parts"]) == ([], {})
+    again = subprocess.run(
+        [sys.executable, SCRIPT, "--out", out], capture_output=True, text=True, timeout=60
+    )
+    assert again.returncode == 2
+    assert again.stderr.splitlines()[-1].endswith("figures: is not empty; name a new folder")

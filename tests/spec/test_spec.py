@@ -156,7 +156,7 @@ ABSENT = object()
         ),
         (
             {"strategy": {"kind": "native", "wire_dtype": "bf16"}},
-            "strategy: unknown field 'wire_dtype' (known: kind, bucket, overlap)",
+            "strategy: unknown field 'wire_dtype'; all_reduce has it (known: kind, bucket, overlap)",
         ),
         ({"task": 3}, "task: expected a map with a model or a payload, got 3"),
         ({"task": {}}, "task: write either model (with its optimizer) or payload"),
@@ -256,7 +256,7 @@ ABSENT = object()
         ),
         (
             {"task": {"model": "digits_mlp", "optimizer": {**ADAM, "momentum": 0.9}}},
-            "task.optimizer: unknown field 'momentum' (known: kind, lr, betas, eps)",
+            "task.optimizer: unknown field 'momentum'; sgd has it (known: kind, lr, betas, eps)",
         ),
         (
             {"task": {"payload": 4}, "batch": ABSENT},
