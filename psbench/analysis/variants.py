@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from psbench.analysis.frames import variant_axes
+from psbench.results import told_by_task
 from psbench.units import count, show_value
 
 ABSENT = "-"
@@ -15,14 +16,17 @@ def variant_columns(manifest: dict[str, Any], without: str | None = None) -> dic
     """Return each axis but the strategy, the workers and `without`: its values, one a cell.
 
     Axes are named by the end of their dotted names. Those of one choice of several, such as an
-    optimiser's kind and options, are one column that shows what differs: "sgd(lr=0.1)".
+    optimiser's kind and options, are one column that shows what differs: "sgd(lr=0.1)". So are
+    those that go with the task and say no more than its name: "task".
     """
-    columns: dict[str, list[str]] = {}
-    for name, axes in _grouped(variant_axes(manifest)).items():
-        kept = [axis for axis in axes if axis != without]
-        if kept:
-            fields = [_fields_of(cell, kept) for cell in manifest["cells"]]
-            columns[name] = _distinct([_text(own) for own in fields])
+    cells = manifest["cells"]
+    axes = [axis for axis in variant_axes(manifest) if axis != without]
+    tasks = [cell["task"] for cell in cells]
+    values = {axis: [field_at(cell["fields"], axis) for cell in cells] for axis in axes}
+    told = told_by_task(tasks, values)
+    columns = {"task": _distinct(tasks)} if told else {}
+    for name, own in _grouped([axis for axis in axes if axis not in told]).items():
+        columns[name] = _distinct([_text(_fields_of(cell, own)) for cell in cells])
     return columns
 
 

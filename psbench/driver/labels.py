@@ -2,24 +2,38 @@
 
 from collections.abc import Sequence
 
-from psbench.spec import Cell, cell_fields, cell_id, varying_fields
-from psbench.units import show_value
+from psbench.results import told_by_task
+from psbench.spec import Cell, PayloadTask, cell_fields, cell_id, varying_fields
+from psbench.units import format_bytes, show_value
 
 _IN_LABEL = ("strategy", "workers")
 
 
 def cell_labels(cells: Sequence[Cell]) -> dict[str, str]:
     """Return each cell's label by its id, with all that tells it from the others: "ring, 4 workers,
-    lr 0.1"."""
+    lr 0.1"; its task, where more would say the same."""
     varying = [path for path in varying_fields(cells) if path.split(".")[0] not in _IN_LABEL]
-    names = _short_names(varying)
+    fields = [cell_fields(cell) for cell in cells]
+    tasks = [task_name(cell) for cell in cells]
+    told = told_by_task(tasks, {path: [own.get(path) for own in fields] for path in varying})
+    names = _short_names([path for path in varying if path not in told])
     labels = {}
-    for cell in cells:
-        fields = cell_fields(cell)
-        own = [path for path in varying if fields.get(path) is not None]
-        parts = [f"{names[path]} {show_value(fields[path])}" for path in own]
+    for cell, own, task in zip(cells, fields, tasks, strict=True):
+        parts = [f"task {task}"] if told else []
+        parts += [
+            f"{name} {show_value(own[path])}"
+            for path, name in names.items()
+            if own.get(path) is not None
+        ]
         labels[cell_id(cell)] = ", ".join([cell.label, *parts])
     return labels
+
+
+def task_name(cell: Cell) -> str:
+    """Return what a cell's task is called."""
+    if isinstance(cell.task, PayloadTask):
+        return f"payload of {format_bytes(cell.task.payload)}"
+    return cell.task.model
 
 
 def _short_names(paths: Sequence[str]) -> dict[str, str]:

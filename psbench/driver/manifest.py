@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from psbench.spec import Cell, PayloadTask, Target, cell_id, strategy_label
-from psbench.units import format_bytes
+from psbench.driver.labels import task_name
+from psbench.spec import Cell, Target, cell_id, strategy_label
 
 
 def describe_cell(cell: Cell, label: str) -> dict[str, Any]:
@@ -15,7 +15,7 @@ def describe_cell(cell: Cell, label: str) -> dict[str, Any]:
         "workers": cell.workers,
         "servers": cell.servers,
         "global_batch": cell.global_batch,
-        "task": _task(cell),
+        "task": task_name(cell),
         "transport": cell.transport,
         "engine": cell.engine,
         "steps": cell.steps,
@@ -23,12 +23,6 @@ def describe_cell(cell: Cell, label: str) -> dict[str, Any]:
         "target": _target(cell.target),
         "fields": cell.model_dump(mode="json", by_alias=True),
     }
-
-
-def _task(cell: Cell) -> str:
-    if isinstance(cell.task, PayloadTask):
-        return f"payload of {format_bytes(cell.task.payload)}"
-    return cell.task.model
 
 
 def _target(target: Target | None) -> dict[str, float] | None:

@@ -28,6 +28,7 @@ from psbench.results.rows import (
 )
 from psbench.results.steps import StepStream, TrialSteps, read_steps
 from psbench.results.store import RunFolder, RunStatus, find_runs, read_status
+from psbench.results.work import told_by_task
 
 __all__ = [
     "NOT_PINNED",
@@ -57,6 +58,7 @@ __all__ = [
     "read_manifest",
     "read_status",
     "read_steps",
+    "told_by_task",
     "unlike_devices",
     "unlike_transports",
 ]

@@ -72,6 +72,30 @@ def test_sizes_and_times_are_written_as_people_do_and_stay_apart(named):
     }
 
 
+def test_what_goes_with_the_task_is_one_column(named):
+    cnn = {"task.model": "digits_cnn", "batch.per_worker": 32, "compute.seconds": "0.6 s"}
+    payload = {"task.payload": "16777216 B", "compute.seconds": "0.001 s"}
+    manifest = named(*({**own, "steps": steps} for own in (cnn, payload) for steps in (15, 30)))
+    tasks = ["digits_cnn"] * 2 + ["payload of 16.0 MiB"] * 2
+    for one, task in zip(manifest["cells"], tasks, strict=True):
+        one["task"] = task
+        if task != "digits_cnn":
+            one["fields"]["task"].pop("model", None)
+    assert variant_columns(manifest) == {
+        "task": tasks,
+        "steps": ["15", "30"] * 2,
+    }
+    manifest["cells"][1]["fields"]["compute"]["seconds"] = "0.3 s"
+    assert [*variant_columns(manifest)] == ["task", "seconds", "steps"]
+
+
+def test_a_field_of_the_task_that_varies_alone_keeps_its_name(named):
+    manifest = named({"task.model": "digits_cnn"}, {"task.model": "digits_mlp"})
+    for one in manifest["cells"]:
+        one["task"] = one["fields"]["task"]["model"]
+    assert variant_columns(manifest) == {"model": ["digits_cnn", "digits_mlp"]}
+
+
 def test_long_values_are_cut_and_stay_apart(named):
     slow = [[{"rank": 3, "factor": factor, "probability": 1.0}] for factor in (2.0, 4.0)]
     manifest = named(*({"compute.slow": own} for own in (*slow, slow[0], None)))

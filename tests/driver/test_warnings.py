@@ -191,6 +191,17 @@ def test_too_few_repeats_are_told_before_and_in_the_words_of_the_summary(tmp_pat
             ["ring, 2 workers, payload 4 B", "ring, 2 workers, payload 2.00 MiB"],
         ),
         (
+            {
+                "matrix": {
+                    "strategy": ["ring"],
+                    "include": [
+                        {"strategy": "tree", "task": {"payload": "16 MiB"}, "batch": None},
+                    ],
+                }
+            },
+            ["ring, 2 workers, task digits_mlp", "tree, 2 workers, task payload of 16.0 MiB"],
+        ),
+        (
             {"matrix": {"eval_every": [None, 20]}},
             ["ring, 2 workers", "ring, 2 workers, eval_every 20"],
         ),

@@ -156,7 +156,8 @@ ABSENT = object()
         ),
         (
             {"strategy": {"kind": "native", "wire_dtype": "bf16"}},
-            "strategy: unknown field 'wire_dtype'; all_reduce has it (known: kind, bucket, overlap)",
+            "strategy: unknown field 'wire_dtype'; all_reduce has it "
+            "(known: kind, bucket, overlap)",
         ),
         ({"task": 3}, "task: expected a map with a model or a payload, got 3"),
         ({"task": {}}, "task: write either model (with its optimizer) or payload"),
