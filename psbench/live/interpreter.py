@@ -63,6 +63,8 @@ class StepTimes:
     pulled_version: int = -1
     version: int = -1
     staleness: int = -1
+    held_s: float = 0.0
+    dropped: int = 0
     end: End = End.GO_ON
 
 
@@ -292,4 +294,6 @@ def _take_up(exchange: Exchange, times: StepTimes) -> None:
     times.pulled_version = exchange.pulled_version
     times.version = answer.version
     times.staleness = max(times.staleness, answer.staleness)
+    times.held_s = max(times.held_s, answer.held_ns * 1e-9)
+    times.dropped += answer.dropped
     times.end = End(answer.end)

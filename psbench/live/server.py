@@ -14,9 +14,9 @@ from psbench.live.messages import End, Request, Words
 from psbench.live.served_trial import ServedTrial
 from psbench.live.shard import ServedShard
 from psbench.live.transports import Transport
-from psbench.parameter_server import RULES, Apply
+from psbench.parameter_server import Apply, Drop, Reply
 from psbench.spec import ParameterServer
-from psbench.training import build_learner
+from psbench.training import build_learner, rank_shares
 
 
 class Server:
@@ -33,8 +33,8 @@ class Server:
         self.learner = build_learner(
             cell, seed=trial.seed, repeat=trial.repeat, rank=0, allocate=torch.zeros
         )
-        rule = RULES[cell.strategy.consistency]()
-        self._per_step = 1 if rule.waits_for_all else cell.workers
+        rule = job.rule()
+        self._per_step = 1 if rule.sums_shares else cell.workers
         self._trial = ServedTrial(cell, versions_per_step=self._per_step)
         self._transport = transport
         self._letters = letters_over(transport)
@@ -47,7 +47,7 @@ class Server:
                 rule,
                 self._letters,
                 number=span.index,
-                workers=cell.workers,
+                shares=rank_shares(cell.global_batch, cell.workers),
                 generation=job.generation,
                 allocate=partial(transport.allocate, span.stop - span.start, dtype=dtype),
                 counters=self._counters,
@@ -87,6 +87,7 @@ class Server:
             seconds=self._trial.clock.seconds(time.monotonic()),
             counters=self._counters.since(opening),
             pushes=sum(shard.applied for shard in self._shards),
+            pushes_dropped=sum(shard.dropped for shard in self._shards),
         )
 
     def _one_request(self) -> None:
@@ -95,13 +96,16 @@ class Server:
         shard = self._asked(worker, request)
         made = False
         for decision in shard.hear(worker, request):
-            if isinstance(decision, Apply):
-                workers = shard.apply(decision)
-                if shard is self._last:
-                    self._trial.on_version(decision.version, workers, self._loss())
-                    made = True
-            else:
-                shard.answer(decision, self._trial.end)
+            match decision:
+                case Apply():
+                    workers = shard.apply(decision)
+                    if shard is self._last:
+                        self._trial.on_version(decision.version, workers, self._loss())
+                        made = True
+                case Drop():
+                    shard.drop(decision)
+                case Reply():
+                    shard.answer(decision, self._trial.end)
         if made and self.learner.carried and self._trial.evaluation_due(self._last.core.version):
             self._keep()
 

@@ -143,6 +143,8 @@ class Worker:
             pulled_version=times.pulled_version,
             version=times.version,
             staleness=times.staleness,
+            held_s=times.held_s,
+            dropped=times.dropped,
             bytes_sent=moved.bytes_sent,
             bytes_received=moved.bytes_received,
             messages_sent=moved.messages_sent,

@@ -47,6 +47,11 @@ class StepRow(NamedTuple):
     """Of each bucket, in order, where the vector is summed in several: `enter_s` is the first."""
     exits: tuple[float, ...] = ()
     """Likewise; `exit_s` is the last."""
+    held_s: float = 0.0
+    """How long a server's rule let this rank wait for others, inside `enter_s..exit_s`; of several
+    shards the longest."""
+    dropped: int = 0
+    """Shards of the push that came too late to count."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,6 +109,8 @@ class TrialRow:
     """The all-reduce that `algorithm: auto` picked; None where the spec names what to do."""
     chunks: int | None = None
     """The number that `chunks: auto` picked; None where the spec says it."""
+    pushes_dropped: int = 0
+    """Pushes that came too late to count, of each shard."""
     device: str = "cpu"
     """What workers computed on: cpu or cuda. What `auto` stood for."""
 

@@ -137,6 +137,15 @@ class Cell(Frozen):
             raise conflict(f"roots are ranks; {count(workers, 'worker')} cannot be {roots} roots")
         return strategy
 
+    @field_validator("strategy")
+    @classmethod
+    def _some_are_waited_for(cls, strategy: Strategy, info: ValidationInfo) -> Any:
+        workers: int = info.data.get("workers", 0)
+        backup = strategy.backup if isinstance(strategy, ParameterServer) else 0
+        if workers and backup >= workers:
+            raise conflict(f"backup: of {count(workers, 'worker')} some are to be waited for")
+        return strategy
+
     @field_validator("accumulate", "reduce", "lr_scaling", "compute", "eval_every", "target")
     @classmethod
     def _has_a_meaning(cls, value: Any, info: ValidationInfo) -> Any:
@@ -184,6 +193,8 @@ class Cell(Frozen):
         strategy = info.data.get("strategy")
         if reduce == "sum" and strategy and not sums_over_ranks(strategy):
             raise conflict(f"{strategy_label(strategy)} sums no gradients of several ranks")
+        if reduce == "sum" and isinstance(strategy, ParameterServer) and strategy.backup:
+            raise conflict("with backup a version is the mean of those that came in time")
         return reduce
 
     @field_validator("lr_scaling")

@@ -23,17 +23,20 @@ class TorchStore:
         self._learned, self._carried = parameters[:trained], parameters[trained:]
         self._optimizer = build_optimizer(optimizer, [self._learned]) if optimizer else None
 
-    def apply(self, contributions: Sequence[Tensor]) -> None:
-        """Sum the contributions, each of the parameters' shape, in order and make one step.
+    def apply(self, contributions: Sequence[Tensor], scale: float = 1.0) -> None:
+        """Sum the contributions, each of the parameters' shape, in order, and make one step with
+        `scale` times the sum.
 
-        The first contribution is used for the sum. A store that only sums may be given the very
-        parameters, with the sum in them.
+        The first contribution is used for the sum, where there are several. A store that only sums
+        may be given the very parameters, with the sum in them.
         """
         total = contributions[0]
         if total is self._parameters:
             return
         for contribution in contributions[1:]:
             total.add_(contribution)
+        if scale != 1.0:
+            total = total * scale  # one that is alone may be somebody's own
         if self._optimizer is not None:
             self._learned.grad = total[: self._learned.numel()]
             self._optimizer.step()
