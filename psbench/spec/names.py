@@ -23,6 +23,7 @@ Algorithm = Literal[
 AnyAlgorithm = Literal[Algorithm, "auto"]
 """auto: the one predicted to be fastest"""
 Consistency = Literal["synchronous", "asynchronous"]
+ServerPlacement = Literal["dedicated", "colocated"]
 Engine = Literal["live"]
 Transport = Literal["auto", "gloo", "shared_memory", "object_store", "nccl"]
 RealDevice = Literal["cpu", "cuda"]

@@ -12,7 +12,7 @@ from pydantic import (
 )
 
 from psbench.spec.messages import conflict, show, unknown, wrong
-from psbench.spec.names import ALGORITHMS, AnyAlgorithm, Consistency, WireDtype
+from psbench.spec.names import ALGORITHMS, AnyAlgorithm, Consistency, ServerPlacement, WireDtype
 from psbench.spec.quantities import Size
 from psbench.spec.structure import Frozen
 from psbench.units import format_bytes
@@ -108,11 +108,16 @@ class AllReduce(Frozen):
 
 
 class ParameterServer(Frozen):
-    """Workers push gradients to a server and pull parameters from it."""
+    """Workers push gradients to servers, each of which keeps an even part of the vector, and pull
+    parameters from them."""
 
     kind: Literal["parameter_server"]
     consistency: Consistency
     """synchronous: a version needs every worker's gradient; asynchronous: each push makes one"""
+    servers: Annotated[int, Field(ge=1, le=65_536)] | None = None
+    """null: one; if colocated, one on each host of the workers"""
+    placement: ServerPlacement = "dedicated"
+    """dedicated: on hosts of their own; colocated: on the workers' hosts, in turn"""
     bucket: Bucket | None = None
     """the longest part of the vector that is pushed at once, such as 25 MiB, and that the server
     keeps, applies and sends by itself; null: all of it"""
@@ -178,6 +183,11 @@ def sums_over_ranks(strategy: AnyStrategy) -> bool:
     if isinstance(strategy, ParameterServer):
         return strategy.consistency == "synchronous"
     return isinstance(strategy, AllReduce | Native | Ddp)
+
+
+def is_colocated(strategy: AnyStrategy) -> bool:
+    """Say whether there are servers, on the hosts of the workers."""
+    return isinstance(strategy, ParameterServer) and strategy.placement == "colocated"
 
 
 def needs_own_all_reduce(strategy: AnyStrategy) -> bool:
