@@ -39,7 +39,7 @@ class Job:
     def strategy(self, numel: int, itemsize: int) -> Strategy:
         """Build the trial's strategy for flat vectors of `numel` elements of `itemsize` bytes."""
         cell = self.trial.cell
-        options = cell.strategy.model_dump(exclude={"kind"})
+        options = cell.strategy.model_dump(exclude={"kind", "placement"})
         options |= {key: value for key, value in vars(self.pick).items() if value is not None}
         if "bucket" in options:
             options["bucket"] = elements(options["bucket"], itemsize)

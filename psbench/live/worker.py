@@ -143,6 +143,7 @@ class Worker:
             pulled_version=times.pulled_version,
             version=times.version,
             staleness=times.staleness,
+            version_spread=times.version_spread,
             bytes_sent=moved.bytes_sent,
             bytes_received=moved.bytes_received,
             messages_sent=moved.messages_sent,
