@@ -26,7 +26,13 @@ def make_cell(strategy, workers, **fields):
 LARGEST = make_cell("ring", 4)
 HOSTS = make_cell("ps-sync", 3, cluster={"ranks_per_host": 2})
 TWO_THREADS = make_cell("none", 1, cluster={"cpus_per_worker": 2})
-PLACED = [LARGEST, HOSTS, TWO_THREADS]
+COLOCATED = make_cell(
+    {"kind": "parameter_server", "consistency": "synchronous", "placement": "colocated"},
+    2,
+    cluster={"ranks_per_host": 1},
+    eval_every=3,
+)
+PLACED = [LARGEST, HOSTS, TWO_THREADS, COLOCATED]
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +98,25 @@ def test_processes_of_a_logical_host_share_a_bundle(engine):
     assert table["strategy"] == "SPREAD"  # one node: the hosts are emulated
     # and back to the plain layout, with actors of its own
     assert run(engine, LARGEST)[2].status == "ok"
+
+
+def test_colocated_servers_share_the_bundles_of_the_workers(engine):
+    rows, evals, summary = run(engine, COLOCATED)
+    assert summary.status == "ok"
+    table = ray.util.placement_group_table(engine._pool._group)
+    assert [bundle["CPU"] for _, bundle in sorted(table["bundles"].items())] == [2.0, 2.0]
+    assert (summary.pushes_sent, summary.pushes_acknowledged, summary.pushes_applied) == (32,) * 3
+    vector = 8 * 4 * (9610 + 1)
+    assert summary.bytes_sent[:2] == (vector, vector)
+    assert sum(summary.bytes_sent[2:]) == 2 * vector
+    # the same as one server's, which lies elsewhere, evaluations included
+    plain = make_cell("ps-sync", 2, eval_every=3)
+    others, expected, _ = run(engine, plain)
+    assert {(r.rank, r.step): r.loss for r in rows} == {(r.rank, r.step): r.loss for r in others}
+    assert [(e.step, e.samples, e.loss, e.accuracy) for e in evals] == [
+        (e.step, e.samples, e.loss, e.accuracy) for e in expected
+    ]
+    assert [e.step for e in evals] == [3, 6, 8]
 
 
 def test_cpus_of_a_worker_are_its_threads_and_what_ray_reserves(engine):
