@@ -100,7 +100,7 @@ def test_processes_of_a_logical_host_share_a_bundle(engine):
     assert run(engine, LARGEST)[2].status == "ok"
 
 
-def test_colocated_servers_share_the_bundles_of_the_workers(engine):
+def test_colocated_servers_share_the_bundles_of_the_workers(engine, run_trial):
     rows, evals, summary = run(engine, COLOCATED)
     assert summary.status == "ok"
     table = ray.util.placement_group_table(engine._pool._group)
@@ -109,14 +109,14 @@ def test_colocated_servers_share_the_bundles_of_the_workers(engine):
     vector = 8 * 4 * (9610 + 1)
     assert summary.bytes_sent[:2] == (vector, vector)
     assert sum(summary.bytes_sent[2:]) == 2 * vector
-    # the same as one server's, which lies elsewhere, evaluations included
-    plain = make_cell("ps-sync", 2, eval_every=3)
-    others, expected, _ = run(engine, plain)
-    assert {(r.rank, r.step): r.loss for r in rows} == {(r.rank, r.step): r.loss for r in others}
-    assert [(e.step, e.samples, e.loss, e.accuracy) for e in evals] == [
-        (e.step, e.samples, e.loss, e.accuracy) for e in expected
+    # the same as of one server, which has all of the parameters that are evaluated
+    plain = run_trial(make_cell("ps-sync", 2, eval_every=3))
+    assert {(row.rank, row.step): row.loss for row in rows} == plain.losses()
+    learner, points = plain.nodes[-1].learner, plain.nodes[-1].checkpoints
+    assert [(row.step, row.samples, (row.loss, row.accuracy)) for row in evals] == [
+        (point.step, point.samples, learner.evaluate(point.parameters)) for point in points
     ]
-    assert [e.step for e in evals] == [3, 6, 8]
+    assert [row.step for row in evals] == [3, 6, 8]
 
 
 def test_cpus_of_a_worker_are_its_threads_and_what_ray_reserves(engine):
