@@ -20,7 +20,7 @@ from psbench.results import TrialStatus
 from psbench.spec import AllReduce, ParameterServer, Trial
 from psbench.strategies import STRATEGIES, Span, Strategy, shards_of
 
-_OF_THE_RULE = ("backup", "bound", "reads", "staleness")
+_NOT_OF_A_STEP = ("kind", "placement", "backup", "bound", "reads", "staleness")
 
 OK: TrialStatus = "ok"
 DIVERGED: TrialStatus = "diverged"
@@ -49,7 +49,7 @@ class Job:
     def strategy(self, numel: int, itemsize: int) -> Strategy:
         """Build the trial's strategy for flat vectors of `numel` elements of `itemsize` bytes."""
         cell = self.trial.cell
-        options = cell.strategy.model_dump(exclude={"kind", *_OF_THE_RULE})
+        options = cell.strategy.model_dump(exclude=set(_NOT_OF_A_STEP))
         options |= {key: value for key, value in vars(self.pick).items() if value is not None}
         if "bucket" in options:
             options["bucket"] = elements(options["bucket"], itemsize)

@@ -22,20 +22,25 @@ from psbench.training import build_learner, rank_shares
 class Server:
     """A server for one trial: `serve` runs it; `learner` and `checkpoints` can be looked at then.
 
+    It keeps an even part of the vector. Where there are several servers, the last one alone, which
+    has the loss, says when the trial ends and how long it took: every worker asks it in every step,
+    and leaves all servers once it has heard. Of the others a worker's step has all answers by then,
+    so that of an asynchronous trial all servers apply as many pushes, each in an order of its own.
+
     Memory: a learner (for its initial parameters, and to evaluate), what the shards say they need,
-    and one copy of the parameters for each evaluation.
+    and one copy of its part of the parameters for each evaluation.
     """
 
     def __init__(self, job: Job, transport: Transport) -> None:
         cell, trial = job.trial.cell, job.trial
         assert isinstance(cell.strategy, ParameterServer)
-        assert cell.servers == 1, "the end and the evaluations of a trial are one server's to say"
         self.learner = build_learner(
             cell, seed=trial.seed, repeat=trial.repeat, rank=0, allocate=torch.zeros
         )
         rule = job.rule()
         self._per_step = 1 if rule.sums_shares else cell.workers
         self._trial = ServedTrial(cell, versions_per_step=self._per_step)
+        self._decides = transport.rank == cell.processes - 1
         self._transport = transport
         self._letters = letters_over(transport)
         self._request = Words(Request)
@@ -57,21 +62,28 @@ class Server:
 
     @property
     def parameters(self) -> Tensor:
-        """A copy of the parameters as they stand."""
+        """A copy of this server's part of the parameters as they stand."""
         return torch.cat([shard.parameters for shard in self._shards])
 
     @property
     def checkpoints(self) -> list[Checkpoint]:
-        """The copies made for evaluation."""
+        """The copies of this server's part made for evaluation."""
         return self._trial.checkpoints
+
+    def part(self, step: int) -> Tensor:
+        """Return this server's part of the parameters that are evaluated as those of `step`: its
+        version of that step or, if the trial ended before it made that, the last it made."""
+        made = (point.parameters for point in self.checkpoints if point.step == step)
+        return next(made, self.parameters)
 
     @property
     def _last(self) -> ServedShard:
-        """The shard that every worker pushes last: a version of it is one of them all."""
+        """The shard that every worker pushes last: a version of it is one of all of this server."""
         return self._shards[0]
 
     def serve(self) -> Report:
-        """Serve until every worker has left. Raises TransportError where a peer fails."""
+        """Serve until every worker has left; of several servers the last one's report says how the
+        trial went. Raises TransportError where a peer fails."""
         for shard in self._shards:
             for _ in shard.core.members:
                 self._one_request()  # each opens with a pull
@@ -81,7 +93,7 @@ class Server:
         while any(shard.core.members for shard in self._shards):
             self._one_request()
         return Report(
-            status=DIVERGED if self._trial.end is End.DIVERGED else OK,
+            status=DIVERGED if self._end is End.DIVERGED else OK,
             steps=self._last.core.version // self._per_step,
             samples=self._trial.samples,
             seconds=self._trial.clock.seconds(time.monotonic()),
@@ -89,6 +101,11 @@ class Server:
             pushes=sum(shard.applied for shard in self._shards),
             pushes_dropped=sum(shard.dropped for shard in self._shards),
         )
+
+    @property
+    def _end(self) -> End:
+        """What answers say of the trial."""
+        return self._trial.end if self._decides else End.GO_ON
 
     def _one_request(self) -> None:
         worker = self._letters.receive_any(self._request)
@@ -105,7 +122,7 @@ class Server:
                 case Drop():
                     shard.drop(decision)
                 case Reply():
-                    shard.answer(decision, self._trial.end)
+                    shard.answer(decision, self._end)
         if made and self.learner.carried and self._trial.evaluation_due(self._last.core.version):
             self._keep()
 
@@ -116,7 +133,9 @@ class Server:
 
     def _loss(self) -> float | None:
         """Return the loss that the last push of the last elements carried, where there is one."""
-        return float(self._shards[-1].parameters[-1]) if self.learner.carried else None
+        if not (self._decides and self.learner.carried):
+            return None
+        return float(self._shards[-1].parameters[-1])
 
     def _keep(self) -> None:
         """Keep a copy of the parameters for evaluation."""

@@ -33,10 +33,10 @@ def check_shards(cells: Sequence[Cell]) -> None:
     for cell in cells:
         if isinstance(cell.strategy, ParameterServer) and cell.strategy.bucket is not None:
             itemsize = DTYPES[cell.task.dtype].itemsize
-            numel = vector_nbytes(cell) // itemsize
-            number = len(buckets(numel, elements(cell.strategy.bucket, itemsize)))
+            longest = -(-vector_nbytes(cell) // itemsize // cell.servers)
+            number = len(buckets(longest, elements(cell.strategy.bucket, itemsize)))
             if number > MOST_LETTERS:
-                least = -(-numel // MOST_LETTERS) * itemsize
+                least = -(-longest // MOST_LETTERS) * itemsize
                 raise SpecError(
                     f"strategy.bucket: a server keeps at most {MOST_LETTERS} buckets, and these "
                     f"would be {number}; write at least {least} B"

@@ -145,6 +145,7 @@ class Worker:
             staleness=times.staleness,
             held_s=times.held_s,
             dropped=times.dropped,
+            version_spread=times.version_spread,
             bytes_sent=moved.bytes_sent,
             bytes_received=moved.bytes_received,
             messages_sent=moved.messages_sent,

@@ -18,6 +18,7 @@ from psbench.spec.strategy import (
     Ddp,
     ParameterServer,
     Strategy,
+    is_colocated,
     needs_own_all_reduce,
     strategy_label,
     sums_over_ranks,
@@ -280,8 +281,11 @@ class Cell(Frozen):
 
     @property
     def servers(self) -> int:
-        """Dedicated server processes."""
-        return 1 if isinstance(self.strategy, ParameterServer) else 0
+        """Server processes, each with an even part of the vector."""
+        if not isinstance(self.strategy, ParameterServer):
+            return 0
+        per_host = self.ranks_per_host if is_colocated(self.strategy) else None
+        return self.strategy.servers or (-(-self.workers // per_host) if per_host else 1)
 
     @property
     def processes(self) -> int:

@@ -12,7 +12,14 @@ from pydantic import (
 )
 
 from psbench.spec.messages import MISSING, conflict, show, unknown, wrong
-from psbench.spec.names import ALGORITHMS, AnyAlgorithm, Consistency, Reads, WireDtype
+from psbench.spec.names import (
+    ALGORITHMS,
+    AnyAlgorithm,
+    Consistency,
+    Reads,
+    ServerPlacement,
+    WireDtype,
+)
 from psbench.spec.quantities import Size
 from psbench.spec.staleness import Bound, InjectedStaleness, staleness_map
 from psbench.spec.structure import Frozen
@@ -117,7 +124,8 @@ _RULE_OF = {
 
 
 class ParameterServer(Frozen):
-    """Workers push gradients to a server and pull parameters from it."""
+    """Workers push gradients to servers, each of which keeps an even part of the vector, and pull
+    parameters from them."""
 
     kind: Literal["parameter_server"]
     consistency: Consistency
@@ -134,6 +142,10 @@ class ParameterServer(Frozen):
     staleness: Annotated[InjectedStaleness | None, BeforeValidator(staleness_map)] = None
     """asynchronous: how stale each update is made to be, in versions, such as 4 or {versions: [0,
     8], weights: [3, 1]}: workers then push in turn; null: as it comes"""
+    servers: Annotated[int, Field(ge=1, le=65_536)] | None = None
+    """null: one; if colocated, one on each host of the workers"""
+    placement: ServerPlacement = "dedicated"
+    """dedicated: on hosts of their own; colocated: on the workers' hosts, in turn"""
     bucket: Bucket | None = None
     """the longest part of the vector that is pushed at once, such as 25 MiB, and that the server
     keeps, applies and sends by itself; null: all of it"""
@@ -212,6 +224,11 @@ def sums_over_ranks(strategy: AnyStrategy) -> bool:
     if isinstance(strategy, ParameterServer):
         return strategy.consistency == "synchronous"
     return isinstance(strategy, AllReduce | Native | Ddp)
+
+
+def is_colocated(strategy: AnyStrategy) -> bool:
+    """Say whether there are servers, on the hosts of the workers."""
+    return isinstance(strategy, ParameterServer) and strategy.placement == "colocated"
 
 
 def needs_own_all_reduce(strategy: AnyStrategy) -> bool:
