@@ -20,7 +20,7 @@ from psbench.live.ddp import ddp_over
 from psbench.live.device import Device
 from psbench.live.headers import Header
 from psbench.live.messages import End
-from psbench.live.parameter_client import Asked, Exchange, ParameterClient
+from psbench.live.parameter_client import Answers, Asked, Exchange, ParameterClient
 from psbench.live.staging import Carried, carried_by
 from psbench.live.transports import Transport, guarded
 from psbench.network import ComputeTime
@@ -107,6 +107,7 @@ class Interpreter:
         *,
         world: int,
         generation: int,
+        first_seq: int = 0,
         compute_time: ComputeTime | None = None,
         device: Device,
     ) -> None:
@@ -115,12 +116,14 @@ class Interpreter:
         self._transport = transport
         self._world = world
         self._generation = generation
+        self._first_seq = first_seq
         self._device = device
         self._buckets: dict[Span, Carried] = {}
         self._collectives: dict[Span, Collective] = {}
         self._beside: ComputeThread | None = None
         self._distributed = False
         self._shards: dict[Shard, Served] = {}
+        self._answers: dict[int, Answers] = {}
         self.counters = Counters()
 
     @property
@@ -287,13 +290,16 @@ class Interpreter:
             part = slice(shard.span.start, shard.span.stop)
             gradients = carried_by(self._transport, self._learner.gradients[part])
             parameters = carried_by(self._transport, self._learner.parameters[part])
+            server = self._world + shard.server
+            if server not in self._answers:
+                self._answers[server] = Answers(self._transport, server)
             client = ParameterClient(
-                self._transport,
-                server=self._world + shard.server,
+                self._answers[server],
                 shard=shard.span.index,
                 gradients=gradients.vector,
                 parameters=parameters.vector,
                 generation=self._generation,
+                first_seq=self._first_seq,
                 counters=self.counters,
             )
             self._shards[shard] = Served(client, gradients, parameters)

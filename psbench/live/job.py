@@ -45,6 +45,8 @@ class Job:
     """the driver's working directory, where a user's own model and data are looked for"""
     pick: Pick = field(default_factory=Pick)
     """what `auto` stands for"""
+    first_step: int = 0
+    """where the workers begin: those before were made with servers that have been restored since"""
 
     def strategy(self, numel: int, itemsize: int) -> Strategy:
         """Build the trial's strategy for flat vectors of `numel` elements of `itemsize` bytes."""

@@ -1,7 +1,9 @@
 """The loop of one parameter server: takes requests in, lets the shards' cores decide."""
 
 import time
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -80,6 +82,17 @@ class Server:
     def _last(self) -> ServedShard:
         """The shard that every worker pushes last: a version of it is one of all of this server."""
         return self._shards[0]
+
+    def snapshot(self) -> list[dict[str, Any]]:
+        """Return a copy of the state of every shard: parameters, optimiser, versions, and the last
+        push of each worker."""
+        return [shard.snapshot() for shard in self._shards]
+
+    def restore(self, state: Sequence[Mapping[str, Any]]) -> None:
+        """Take up the state that `snapshot` gave of such a server, before serving; `first_step` of
+        the job says where the workers go on."""
+        for shard, one in zip(self._shards, state, strict=True):
+            shard.restore(one)
 
     def serve(self) -> Report:
         """Serve until every worker has left; of several servers the last one's report says how the

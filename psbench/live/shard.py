@@ -1,7 +1,8 @@
 """What a parameter server does for one shard: takes pushes in, applies them, answers."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from torch import Tensor
 
@@ -97,6 +98,20 @@ class ServedShard:
     def parameters(self) -> Tensor:
         """The parameters as they stand."""
         return self._store.read()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return a copy of what the shard is made of; pushes not settled are left out."""
+        return {
+            "core": self.core.snapshot(),
+            "store": self._store.snapshot(),
+            "older": self._outbox.snapshot(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take up the state that `snapshot` gave, before any request."""
+        self.core.restore(state["core"])
+        self._store.restore(state["store"])
+        self._outbox.restore(state["older"])
 
     def hear(self, worker: int, request: Request) -> list[Decision]:
         """Take in what a worker asks; return what is to be done, in order."""

@@ -39,9 +39,11 @@ class Worker:
             transport,
             world=self.cell.workers,
             generation=job.generation,
+            first_seq=job.first_step,
             compute_time=job.compute_time(),
             device=device,
         )
+        self._first_step = job.first_step
         self._transport = transport
         self._log = log
         self._clock = TrialClock()
@@ -60,8 +62,8 @@ class Worker:
         opening = self._interpreter.counters.copy()
         status: TrialStatus = OK
         steps = samples = 0
-        for step in count():
-            if step == self.cell.warmup:
+        for step in count(self._first_step):
+            if step == max(self.cell.warmup, self._first_step):
                 self._start_clock()
             times = self._one_step(step)
             steps += 1
@@ -70,7 +72,7 @@ class Worker:
             if ended is not None:
                 status = ended
                 break
-        if steps <= self.cell.warmup:
+        if self._first_step + steps <= self.cell.warmup:
             self._start_clock()  # it ended before that: others may wait for it there
         self._clock.stop(time.monotonic())
         for client in self._interpreter.clients:

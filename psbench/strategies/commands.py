@@ -100,8 +100,8 @@ class AllReduce:
 @dataclass(frozen=True, kw_only=True)
 class Push:
     """Send a shard of the gradients to its server; over when its answer, the shard's parameters
-    after the push was applied, has arrived. A worker pushes and pulls all its shards in one and the
-    same order in every step, and is answered in that."""
+    after the push was settled, has arrived. A worker pushes and pulls all its shards in one and the
+    same order in every step."""
 
     shard: Shard
 

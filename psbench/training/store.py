@@ -1,6 +1,8 @@
 """The store of a shard in torch: also what a rank steps with under all-reduce."""
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from torch import Tensor
 
@@ -41,6 +43,17 @@ class TorchStore:
             self._learned.grad = total[: self._learned.numel()]
             self._optimizer.step()
         self._carried.copy_(total[self._learned.numel() :])
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return a copy of the parameters and of the optimiser's state."""
+        optimizer = copy.deepcopy(self._optimizer.state_dict()) if self._optimizer else None
+        return {"parameters": self._parameters.clone(), "optimizer": optimizer}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take up the state that `snapshot` gave."""
+        self._parameters.copy_(state["parameters"])
+        if self._optimizer is not None:
+            self._optimizer.load_state_dict(copy.deepcopy(state["optimizer"]))
 
     def read(self) -> Tensor:
         """Return the parameters themselves, shape (numel,)."""
