@@ -14,18 +14,19 @@ from psbench.live.letters import MOST_LETTERS, Letters
 from psbench.live.messages import Answer, End, Kind, Request, Words
 from psbench.live.outbox import Copy, Outbox
 from psbench.parameter_server import Apply, Decision, Push, Reply, Rule, ShardCore
-from psbench.spec import Cell, ParameterServer
+from psbench.spec import Cell, ParameterServer, carrier
 from psbench.strategies import buckets
-from psbench.training import DTYPES, TorchStore, vector_nbytes
+from psbench.training import DTYPES, Store, vector_nbytes
 
 
 def check_shards(cells: Sequence[Cell]) -> None:
     """Raise SpecError where a cell's buckets make more shards than a server can keep apart."""
     for cell in cells:
-        if isinstance(cell.strategy, ParameterServer) and cell.strategy.bucket is not None:
+        strategy = carrier(cell.strategy)
+        if isinstance(strategy, ParameterServer) and strategy.bucket is not None:
             itemsize = DTYPES[cell.task.dtype].itemsize
             numel = vector_nbytes(cell) // itemsize
-            number = len(buckets(numel, elements(cell.strategy.bucket, itemsize)))
+            number = len(buckets(numel, elements(strategy.bucket, itemsize)))
             if number > MOST_LETTERS:
                 least = -(-numel // MOST_LETTERS) * itemsize
                 raise SpecError(
@@ -44,7 +45,7 @@ class ServedShard:
 
     def __init__(
         self,
-        store: TorchStore,
+        store: Store,
         rule: Rule,
         letters: Letters,
         *,

@@ -1,11 +1,25 @@
 """The store of a shard in torch: also what a rank steps with under all-reduce."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from torch import Tensor
 
 from psbench.spec import Adam, Sgd
 from psbench.training.optimizers import build_optimizer
+
+
+class Store(Protocol):
+    """Flat parameters of a shard, of which the last elements may carry the loss."""
+
+    only_sums: bool
+    """Whether all it does is to take the sum of the contributions for its parameters."""
+
+    def apply(self, contributions: Sequence[Tensor]) -> None:
+        """Take the contributions in, each of the parameters' shape; they may be used as scratch."""
+
+    def read(self) -> Tensor:
+        """Return the parameters themselves, shape (numel,)."""
 
 
 class TorchStore:
@@ -38,6 +52,30 @@ class TorchStore:
             self._learned.grad = total[: self._learned.numel()]
             self._optimizer.step()
         self._carried.copy_(total[self._learned.numel() :])
+
+    def read(self) -> Tensor:
+        """Return the parameters themselves, shape (numel,)."""
+        return self._parameters
+
+
+class ElasticStore:
+    """Flat parameters that each contribution, parameters of a rank, draws the share `alpha` of the
+    way to itself: a centre of elastic averaging. The last `carried` elements take its as they are.
+    """
+
+    only_sums = False
+
+    def __init__(self, parameters: Tensor, alpha: float, *, carried: int) -> None:
+        self._parameters = parameters
+        self._alpha = alpha
+        self._trained = parameters.numel() - carried
+
+    def apply(self, contributions: Sequence[Tensor]) -> None:
+        """Move to each contribution in turn."""
+        trained = slice(0, self._trained)
+        for contribution in contributions:
+            self._parameters[trained].lerp_(contribution[trained], self._alpha)
+        self._parameters[self._trained :] = contributions[-1][self._trained :]
 
     def read(self) -> Tensor:
         """Return the parameters themselves, shape (numel,)."""
