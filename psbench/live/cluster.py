@@ -58,7 +58,7 @@ def cluster(num_cpus: int, num_gpus: float = 0.0, *, vectors: bool = False) -> I
         if cpus < num_cpus:
             raise PlacementError(
                 f"the spec needs {num_cpus} CPUs at once (one a worker and server) and the cluster "
-                f"has {cpus:g}; ask for fewer workers or add nodes"
+                f"has {cpus:g}; ask for fewer workers or servers, or add nodes"
             )
         gpus = float(ray.cluster_resources().get("GPU", 0.0))  # type: ignore[no-untyped-call]
         _check_gpus(num_gpus, gpus, where="the cluster has")

@@ -64,12 +64,28 @@ class StepTimes:
     """when each synchronisation of the step began"""
     exits: list[float] = field(default_factory=list)
     update_s: float = 0.0
-    server_update_s: float = 0.0
+    server_updates: dict[int, float] = field(default_factory=dict)
+    """what the optimiser took on each server; they go on at once"""
     queue_s: float = math.nan
     pulled_version: int = -1
-    version: int = -1
+    versions: list[int] = field(default_factory=list)
+    """of each answer, in order"""
     staleness: int = -1
+    held_s: float = 0.0
+    dropped: int = 0
     end: End = End.GO_ON
+
+    @property
+    def server_update_s(self) -> float:
+        return max(self.server_updates.values(), default=0.0)
+
+    @property
+    def version(self) -> int:
+        return self.versions[-1] if self.versions else -1
+
+    @property
+    def version_spread(self) -> int:
+        return max(self.versions) - min(self.versions) if self.versions else -1
 
 
 class Served(NamedTuple):
@@ -253,7 +269,7 @@ class Interpreter:
                 handle.parameters.bring_back()
                 if self._centre is not None:
                     self._centre.tell_loss()
-                _take_up(exchange, times)
+                _take_up(exchange, handle.asked.client.server, times)
                 times.exits.append(time.monotonic())
             case Computing():
                 handle.finish()
@@ -319,12 +335,15 @@ class Interpreter:
         return self._shards[shard]
 
 
-def _take_up(exchange: Exchange, times: StepTimes) -> None:
+def _take_up(exchange: Exchange, server: int, times: StepTimes) -> None:
     answer = exchange.answer
-    times.server_update_s += answer.update_ns * 1e-9
+    updates = times.server_updates
+    updates[server] = updates.get(server, 0.0) + answer.update_ns * 1e-9
     if not exchange.queue_s <= times.queue_s:  # NaN until the first
         times.queue_s = exchange.queue_s
     times.pulled_version = exchange.pulled_version
-    times.version = answer.version
+    times.versions.append(answer.version)
     times.staleness = max(times.staleness, answer.staleness)
-    times.end = End(answer.end)
+    times.held_s = max(times.held_s, answer.held_ns * 1e-9)
+    times.dropped += answer.dropped
+    times.end = max(times.end, End(answer.end))  # one of the servers says it

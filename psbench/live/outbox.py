@@ -22,19 +22,22 @@ class Outbox:
     """Copies of the parameters, one a version, each kept unchanged until all receivers have it.
 
     So that no reply mixes two versions: the store goes on changing its parameters meanwhile. There
-    are never more copies than workers. `allocate` gives memory for one.
+    are never more copies than workers, and `oldest_read` more, where answers may be of so many
+    versions before the present one. `allocate` gives memory for one.
     """
 
     allocate: Callable[[], Tensor]
+    oldest_read: int = 0
     _copies: list[Copy] = field(default_factory=list)
     _under_way: dict[int, tuple[Copy, Sequence[Work]]] = field(default_factory=dict)
 
     def copy(self, parameters: Tensor, version: int) -> Copy:
         """Return the copy of `version`, made from `parameters` if it is the first time."""
-        for known in self._copies:
-            if known.version == version:
-                return known
-        free = next((known for known in self._copies if not known.receivers), None)
+        known = self.made(version)
+        if known is not None:
+            return known
+        oldest = version - self.oldest_read
+        free = next((c for c in self._copies if not c.receivers and c.version < oldest), None)
         if free is None:
             free = Copy(buffer=self.allocate(), version=version)
             self._copies.append(free)
@@ -42,8 +45,14 @@ class Outbox:
         free.version = version
         return free
 
+    def made(self, version: int) -> Copy | None:
+        """Return the copy of `version` if it is still there."""
+        return next((known for known in self._copies if known.version == version), None)
+
     def keep(self, copy: Copy) -> Tensor:
         """Give a copy away for good: it is never written to again."""
+        if self.oldest_read:
+            return copy.buffer.clone()
         self._copies.remove(copy)
         return copy.buffer
 

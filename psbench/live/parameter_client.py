@@ -69,7 +69,7 @@ class ParameterClient:
         counters: Counters,
     ) -> None:
         self._letters = letters_over(transport)
-        self._server = server
+        self.server = server
         self._shard = shard
         self._name = transport.peers[server]
         self._ours = Header.describing(parameters, generation=generation, step=0)
@@ -102,15 +102,15 @@ class ParameterClient:
         if not self._letters.lends:
             synchronize(asked.sent)
             sent_s = time.monotonic()
-        self._letters.receive(self._server, self._answer)
+        self._letters.receive(self.server, self._answer)
         answer = self._answer.get()
         seq = self.pushes_sent - 1
         answer.header.check(self._header(seq), self._name)
         if answer.shard != self._shard:
             raise Mismatch(f"{self._name} answers for shard {answer.shard}, not {self._shard}")
-        self._letters.take(self._server, self._parameters)
+        self._letters.take(self.server, self._parameters)
         if self._parameters is not None:
-            self._counters.add([], [(self._server, self._parameters)])
+            self._counters.add([], [(self.server, self._parameters)])
         synchronize(asked.sent)
         pulled, self.version = self.version, answer.version
         self.pushes_answered += asked.kind is Kind.PUSH
@@ -131,8 +131,8 @@ class ParameterClient:
         )
         vector = self._gradients if kind is Kind.PUSH else None
         if vector is not None:
-            self._counters.add([(self._server, vector)], [])
-        sent = self._letters.send(self._server, self._request, vector)
+            self._counters.add([(self.server, vector)], [])
+        sent = self._letters.send(self.server, self._request, vector)
         return Asked(client=self, kind=kind, sent=sent, posted_s=time.monotonic())
 
     def _header(self, step: int) -> Header:

@@ -29,6 +29,12 @@ def sums_over_ranks(strategy: AnyStrategy) -> bool:
     return isinstance(strategy, AllReduce | Native | Ddp)
 
 
+def is_colocated(strategy: AnyStrategy) -> bool:
+    """Say whether there are servers, on the hosts of the workers."""
+    strategy = carrier(strategy)
+    return isinstance(strategy, ParameterServer) and strategy.placement == "colocated"
+
+
 def needs_own_all_reduce(strategy: AnyStrategy) -> bool:
     """Say whether the transport's own all-reduce is what sums."""
     return isinstance(carrier(strategy), Native | Ddp)
@@ -36,4 +42,4 @@ def needs_own_all_reduce(strategy: AnyStrategy) -> bool:
 
 def strategy_label(strategy: AnyStrategy) -> str:
     """Return the strategy's short name, with what differs from it: "ring(chunks=8, overlap)"."""
-    return label(strategy.model_dump(by_alias=True, exclude_defaults=True))
+    return label(strategy)

@@ -9,6 +9,7 @@ from psbench.spec.any_strategy import (
     LocalSteps,
     Strategy,
     carrier,
+    is_colocated,
     needs_own_all_reduce,
     strategy_label,
     sums_over_ranks,
@@ -140,6 +141,15 @@ class Cell(Frozen):
 
     @field_validator("strategy")
     @classmethod
+    def _some_are_waited_for(cls, strategy: Strategy, info: ValidationInfo) -> Any:
+        workers: int = info.data.get("workers", 0)
+        backup = strategy.backup if isinstance(strategy, ParameterServer) else 0
+        if workers and backup >= workers:
+            raise conflict(f"backup: of {count(workers, 'worker')} some are to be waited for")
+        return strategy
+
+    @field_validator("strategy")
+    @classmethod
     def _centre_comes_to_rest(cls, strategy: Strategy, info: ValidationInfo) -> Any:
         workers: int = info.data.get("workers", 0)
         if isinstance(strategy, Easgd) and strategy.alpha and not strategy.in_turn:
@@ -199,6 +209,8 @@ class Cell(Frozen):
         strategy = info.data.get("strategy")
         if reduce == "sum" and strategy and not sums_over_ranks(strategy):
             raise conflict(f"{strategy_label(strategy)} sums no gradients of several ranks")
+        if reduce == "sum" and isinstance(strategy, ParameterServer) and strategy.backup:
+            raise conflict("with backup a version is the mean of those that came in time")
         return reduce
 
     @field_validator("lr_scaling")
@@ -308,8 +320,12 @@ class Cell(Frozen):
 
     @property
     def servers(self) -> int:
-        """Dedicated server processes."""
-        return 1 if isinstance(carrier(self.strategy), ParameterServer) else 0
+        """Server processes, each with an even part of the vector."""
+        served = carrier(self.strategy)
+        if not isinstance(served, ParameterServer):
+            return 0
+        per_host = self.ranks_per_host if is_colocated(self.strategy) else None
+        return served.servers or (-(-self.workers // per_host) if per_host else 1)
 
     @property
     def processes(self) -> int:

@@ -19,6 +19,17 @@ def _after_computing(over: AnyOver) -> AnyOver:
     return over
 
 
+def _no_more_than_a_rule(over: AnyOver) -> AnyOver:
+    if not isinstance(over, ParameterServer):
+        return over
+    if over.consistency == "bounded_staleness" or over.backup or over.staleness is not None:
+        raise conflict(
+            "with local steps servers are synchronous or asynchronous, with no backup, bound or"
+            " staleness"
+        )
+    return over
+
+
 def _waits_for_all(over: AnyOver) -> AnyOver:
     if isinstance(over, ParameterServer) and over.consistency != "synchronous":
         raise conflict("a mean is of all ranks; set consistency to synchronous, or take easgd")
@@ -29,6 +40,7 @@ Every = Annotated[int, Field(ge=1)]
 Over = Annotated[
     Annotated[AnyOver, Discriminator("kind"), BeforeValidator(named)],
     AfterValidator(_after_computing),
+    AfterValidator(_no_more_than_a_rule),
 ]
 OverAll = Annotated[Over, AfterValidator(_waits_for_all)]
 _RING = AllReduce(kind="all_reduce", algorithm="ring")

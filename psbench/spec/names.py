@@ -32,7 +32,9 @@ Algorithm = Literal[
 ]
 AnyAlgorithm = Literal[Algorithm, "auto"]
 """auto: the one predicted to be fastest"""
-Consistency = Literal["synchronous", "asynchronous"]
+Consistency = Literal["synchronous", "asynchronous", "bounded_staleness"]
+Reads = Literal["latest", "clock"]
+ServerPlacement = Literal["dedicated", "colocated"]
 Engine = Literal["live"]
 Transport = Literal["auto", "gloo", "shared_memory", "object_store", "nccl"]
 RealDevice = Literal["cpu", "cuda"]

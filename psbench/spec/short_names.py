@@ -1,7 +1,6 @@
 """The short names of strategies: what each stands for, and what a strategy is called by them."""
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from psbench.spec.messages import show, unknown, wrong
@@ -67,22 +66,22 @@ def named(value: Any) -> Any:
     return value
 
 
-def label(fields: Mapping[str, Any]) -> str:
-    """Return the short name of a strategy's fields that are no defaults, with what differs from it:
-    "ring(chunks=8, overlap)"."""
+def label(strategy: Frozen) -> str:
+    """Return a strategy's short name, with what differs from it: "ring(chunks=8, overlap)"."""
+    fields = strategy.model_dump(by_alias=True, exclude_defaults=True)
     fits = [(name, part) for name, part in SHORTHANDS.items() if part.items() <= fields.items()]
     for name, (part, field) in NUMBERED.items():
         if part.items() <= fields.items() and field in fields:
             fits.append((f"{name}:{fields[field]}", {**part, field: fields[field]}))
     kind = fields["kind"]
     name, said = max(fits, key=lambda fit: len(fit[1]), default=(kind, {"kind": kind}))
-    rest = ", ".join(_option(key, value) for key, value in fields.items() if key not in said)
+    rest = ", ".join(_option(key, getattr(strategy, key)) for key in fields if key not in said)
     return f"{name}({rest})" if rest else name
 
 
 def _option(name: str, value: Any) -> str:
     if value is True:
         return name
-    if isinstance(value, dict):
+    if name == "over":
         return f"{name}={label(value)}"
     return f"{name}={format_bytes(value) if name == 'bucket' else value}"

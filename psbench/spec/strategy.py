@@ -4,9 +4,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
-from psbench.spec.messages import conflict, show, wrong
-from psbench.spec.names import AnyAlgorithm, Consistency, WireDtype
+from psbench.spec.messages import MISSING, conflict, show, wrong
+from psbench.spec.names import AnyAlgorithm, Consistency, Reads, ServerPlacement, WireDtype
 from psbench.spec.quantities import Size
+from psbench.spec.staleness import Bound, InjectedStaleness, staleness_map
 from psbench.spec.structure import Frozen
 
 NEEDS_HOSTS = ("hierarchical_leaders", "hierarchical_rails")
@@ -88,17 +89,55 @@ class AllReduce(Frozen):
         return roots
 
 
+_RULE_OF = {
+    "backup": "synchronous",
+    "bound": "bounded_staleness",
+    "reads": "bounded_staleness",
+    "staleness": "asynchronous",
+}
+
+
 class ParameterServer(Frozen):
-    """Workers push gradients to a server and pull parameters from it."""
+    """Workers push gradients to servers, each of which keeps an even part of the vector, and pull
+    parameters from them."""
 
     kind: Literal["parameter_server"]
     consistency: Consistency
-    """synchronous: a version needs every worker's gradient; asynchronous: each push makes one"""
+    """synchronous: a version needs every worker's gradient; asynchronous: each push makes one;
+    bounded_staleness: so too, but a worker too far ahead of the slowest waits (SSP)"""
+    backup: Annotated[int, Field(ge=0)] = 0
+    """synchronous: so many of the workers are not waited for; a gradient that comes too late for
+    its version is dropped"""
+    bound: Bound | None = Field(default=None, validate_default=True)
+    """bounded_staleness: steps that a worker may be ahead of the slowest, or inf"""
+    reads: Reads = "latest"
+    """bounded_staleness: what workers are given: latest, the parameters as they stand; clock,
+    those after the last step that all have pushed"""
+    staleness: Annotated[InjectedStaleness | None, BeforeValidator(staleness_map)] = None
+    """asynchronous: how stale each update is made to be, in versions, such as 4 or {versions: [0,
+    8], weights: [3, 1]}: workers then push in turn; null: as it comes"""
+    servers: Annotated[int, Field(ge=1, le=65_536)] | None = None
+    """null: one; if colocated, one on each host of the workers"""
+    placement: ServerPlacement = "dedicated"
+    """dedicated: on hosts of their own; colocated: on the workers' hosts, in turn"""
     bucket: Bucket | None = None
     """the longest part of the vector that is pushed at once, such as 25 MiB, and that the server
     keeps, applies and sends by itself; null: all of it"""
     overlap: Overlap = False
     """push a bucket as soon as its gradients are known, while those of others are computed"""
+
+    @field_validator("backup", "bound", "reads", "staleness")
+    @classmethod
+    def _belongs_to_the_rule(cls, value: Any, info: ValidationInfo) -> Any:
+        name = str(info.field_name)
+        owner, consistency = _RULE_OF[name], info.data.get("consistency")
+        if consistency is None:
+            return value
+        if name == "bound" and value is None and consistency == owner:
+            raise wrong(MISSING)
+        if value != cls.model_fields[name].default and consistency != owner:
+            raise conflict(f"only {owner} servers have it, and these are {consistency}")
+        return value
 
 
 class Native(Frozen):

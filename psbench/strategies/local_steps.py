@@ -99,7 +99,7 @@ def easgd(
     world * alpha of its way to their mean by share of the batch, which is their sum for even ones.
     """
     share = 0.9 / world if alpha is None else alpha
-    if over["kind"] == "parameter_server" and not RULES[over["consistency"]]().waits_for_all:
+    if over["kind"] == "parameter_server" and not RULES[over["consistency"]].sums_shares:
         way = _way(over, world, numel, Elastic(alpha=share))
         return _strategy(way, lambda: _draw_in_turn(way, share), steps, every, accumulate)
     way = _way(over, world, numel, Outer(lr=world * share))

@@ -34,7 +34,7 @@ def parameter_server(
     """
     # a backward pass begins with the last layers
     shards = shards_of(numel, servers, bucket)[::-1]
-    summed = reduce if RULES[consistency]().waits_for_all else None
+    summed = reduce if RULES[consistency].sums_shares else None
     return Strategy(
         start=lambda: together(Pull(shard=shard) for shard in shards),
         step=lambda _: _step(accumulate, summed, shards, overlap),

@@ -1,5 +1,6 @@
 """What is learned: tasks, batches, flat vectors, the torch store, the single-process reference."""
 
+from psbench.training.batches import rank_shares
 from psbench.training.centre import Centre
 from psbench.training.check import check_task, check_tasks
 from psbench.training.divergence import Divergence
@@ -37,6 +38,7 @@ __all__ = [
     "check_task",
     "check_tasks",
     "data_digest",
+    "rank_shares",
     "reference",
     "vector_nbytes",
     "working_folder",

@@ -15,8 +15,9 @@ class Store(Protocol):
     only_sums: bool
     """Whether all it does is to take the sum of the contributions for its parameters."""
 
-    def apply(self, contributions: Sequence[Tensor]) -> None:
-        """Take the contributions in, each of the parameters' shape; they may be used as scratch."""
+    def apply(self, contributions: Sequence[Tensor], scale: float = 1.0) -> None:
+        """Take the contributions in, each of the parameters' shape, their sum times `scale`; the
+        first may be used as scratch where there are several."""
 
     def read(self) -> Tensor:
         """Return the parameters themselves, shape (numel,)."""
@@ -37,17 +38,20 @@ class TorchStore:
         self._learned, self._carried = parameters[:trained], parameters[trained:]
         self._optimizer = build_optimizer(optimizer, [self._learned]) if optimizer else None
 
-    def apply(self, contributions: Sequence[Tensor]) -> None:
-        """Sum the contributions, each of the parameters' shape, in order and make one step.
+    def apply(self, contributions: Sequence[Tensor], scale: float = 1.0) -> None:
+        """Sum the contributions, each of the parameters' shape, in order, and make one step with
+        `scale` times the sum.
 
-        The first contribution is used for the sum. A store that only sums may be given the very
-        parameters, with the sum in them.
+        The first contribution is used for the sum, where there are several. A store that only sums
+        may be given the very parameters, with the sum in them.
         """
         total = contributions[0]
         if total is self._parameters:
             return
         for contribution in contributions[1:]:
             total.add_(contribution)
+        if scale != 1.0:
+            total = total * scale  # one that is alone may be somebody's own
         if self._optimizer is not None:
             self._learned.grad = total[: self._learned.numel()]
             self._optimizer.step()
@@ -70,8 +74,9 @@ class ElasticStore:
         self._alpha = alpha
         self._trained = parameters.numel() - carried
 
-    def apply(self, contributions: Sequence[Tensor]) -> None:
+    def apply(self, contributions: Sequence[Tensor], scale: float = 1.0) -> None:
         """Move to each contribution in turn."""
+        assert scale == 1.0, "what draws is no share of a sum"
         trained = slice(0, self._trained)
         for contribution in contributions:
             self._parameters[trained].lerp_(contribution[trained], self._alpha)

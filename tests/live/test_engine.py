@@ -161,7 +161,16 @@ def strike(engine, cell, position, number):
 
 
 @pytest.mark.parametrize(
-    ("strategy", "position", "name"), [("ring", 1, "rank 1"), ("ps-async", 3, "server 0")]
+    ("strategy", "position", "name"),
+    [
+        ("ring", 1, "rank 1"),
+        ("ps-async", 3, "server 0"),
+        (
+            {"kind": "parameter_server", "consistency": "synchronous", "servers": 2},
+            4,
+            "server 1",
+        ),
+    ],
 )
 def test_a_killed_process_is_named_and_the_next_trial_runs(engine, strategy, position, name):
     cell = make_cell(strategy, steps=100_000)

@@ -239,20 +239,27 @@ def test_evaluated_is_what_ranks_agreed_on(run_trial):
 def test_servers_agree_with_an_all_reduce(strategy, transport, run_trial):
     strategy = {**strategy, "every": 3}
     common = {"workers": 3, "optimizer": ADAM, "steps": 12, "batch": 33, "eval_every": 6}
-    server = {"kind": "parameter_server", "consistency": "synchronous", "bucket": "8 KiB"}
+    server = {
+        "kind": "parameter_server",
+        "consistency": "synchronous",
+        "bucket": "8 KiB",
+        "servers": 2,
+    }
     ring = run_trial(make_cell(strategy, **common))
     served = run_trial(make_cell({**strategy, "over": server}, transport=transport, **common))
     for rank in range(3):
         assert distance(served.parameters(rank), ring.parameters(rank)) <= 1e-10
-    apart, kept = served.nodes[3].checkpoints, ring.nodes[0].checkpoints
-    assert [(p.step, p.samples) for p in apart] == [(p.step, p.samples) for p in kept]
-    for one, other in zip(apart, kept, strict=True):
-        assert distance(one.parameters[:-1], other.parameters[:-1]) <= 1e-10
+    parts = [server.checkpoints for server in served.nodes[3:]]
+    kept = ring.nodes[0].checkpoints
+    assert [(p.step, p.samples) for p in parts[-1]] == [(p.step, p.samples) for p in kept]
+    for *apart, whole in zip(*parts, kept, strict=True):
+        own = torch.cat([part.parameters for part in apart])
+        assert distance(own[:-1], whole.parameters[:-1]) <= 1e-10
     assert served.losses() == pytest.approx(ring.losses(), rel=1e-9)
-    assert served.reports[3].steps == 12
-    shards = len(served.nodes[3]._shards)
-    assert shards > 1
-    assert served.reports[3].pushes == 4 * 3 * shards
+    assert [report.steps for report in served.reports] == [12] * 5
+    for server, report in zip(served.nodes[3:], served.reports[3:], strict=True):
+        assert len(server._shards) > 1
+        assert report.pushes == 4 * 3 * len(server._shards)
 
 
 @pytest.mark.parametrize("transport", ["gloo", "shared_memory"])

@@ -50,7 +50,7 @@ def test_a_header_survives(dtype):
     header = OURS._replace(dtype=dtype)
     assert Header.of(header.numbers()) == header
     both = {"generation": 1, "seq": 4, "dtype": dtype_code(dtype), "numel": 5}
-    others = {"shard": 0, "end": 0, "version": 0, "staleness": 0, "taken_ns": 0, "update_ns": 0}
+    others = dict.fromkeys(Answer._fields[4:], 0)
     assert Request(**both, shard=0, kind=0, pulled_version=0).header == header
     assert Answer(**both, **others).header == header
 

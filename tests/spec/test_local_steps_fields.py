@@ -3,7 +3,17 @@
 import pytest
 
 from psbench.errors import SpecError
-from psbench.spec import AllReduce, DiLoCo, Easgd, LocalSgd, Spec, carrier, cell_id, strategy_label
+from psbench.spec import (
+    AllReduce,
+    DiLoCo,
+    Easgd,
+    LocalSgd,
+    Spec,
+    carrier,
+    cell_id,
+    is_colocated,
+    strategy_label,
+)
 
 MODEL = {"model": "digits_mlp", "optimizer": {"kind": "sgd", "lr": 0.1}}
 RING = AllReduce(kind="all_reduce", algorithm="ring")
@@ -100,6 +110,22 @@ def test_an_update_rests_on_one_worker():
             "strategy.over: a mean is of all ranks; set consistency to synchronous, or take easgd",
         ),
         (
+            {
+                "kind": "local_sgd",
+                "every": 8,
+                "over": {"kind": "parameter_server", "consistency": "synchronous", "backup": 1},
+            },
+            "strategy.over: with local steps servers are synchronous or asynchronous, with no",
+        ),
+        (
+            {
+                "kind": "easgd",
+                "every": 8,
+                "over": {"kind": "parameter_server", "consistency": "asynchronous", "staleness": 2},
+            },
+            "strategy.over: with local steps servers are synchronous or asynchronous, with no",
+        ),
+        (
             {"kind": "local_sgd", "every": 8, "over": "hierarchical_rails"},
             "cluster: hierarchical_rails needs to know which ranks share a host;",
         ),
@@ -181,6 +207,15 @@ def test_what_does_not_go_together(strategy, fields, message):
     with pytest.raises(SpecError) as error:
         spec(strategy, **fields)
     assert str(error.value).startswith(message)
+
+
+def test_servers_are_as_many_and_where_they_are_asked_for():
+    server = {"kind": "parameter_server", "consistency": "synchronous"}
+    strategy = {"kind": "diloco", "every": 8, "over": {**server, "servers": 3}}
+    assert cell(strategy).servers == 3
+    colocated = {**strategy, "over": {**server, "placement": "colocated"}}
+    one = cell(colocated, cluster={"hosts": 2})
+    assert (one.servers, is_colocated(one.strategy)) == (2, True)
 
 
 def test_one_in_turn_may_be_drawn_by_any_share():
