@@ -24,18 +24,19 @@ from psbench.parameter_server import (
     Rule,
     ShardCore,
 )
-from psbench.spec import Cell, ParameterServer
+from psbench.spec import Cell, ParameterServer, carrier
 from psbench.strategies import buckets
-from psbench.training import DTYPES, TorchStore, vector_nbytes
+from psbench.training import DTYPES, Store, vector_nbytes
 
 
 def check_shards(cells: Sequence[Cell]) -> None:
     """Raise SpecError where a cell's buckets make more shards than a server can keep apart."""
     for cell in cells:
-        if isinstance(cell.strategy, ParameterServer) and cell.strategy.bucket is not None:
+        strategy = carrier(cell.strategy)
+        if isinstance(strategy, ParameterServer) and strategy.bucket is not None:
             itemsize = DTYPES[cell.task.dtype].itemsize
             longest = -(-vector_nbytes(cell) // itemsize // cell.servers)
-            number = len(buckets(longest, elements(cell.strategy.bucket, itemsize)))
+            number = len(buckets(longest, elements(strategy.bucket, itemsize)))
             if number > MOST_LETTERS:
                 least = -(-longest // MOST_LETTERS) * itemsize
                 raise SpecError(
@@ -58,7 +59,7 @@ class ServedShard:
 
     def __init__(
         self,
-        store: TorchStore,
+        store: Store,
         rule: Rule,
         letters: Letters,
         *,

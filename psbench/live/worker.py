@@ -88,7 +88,7 @@ class Worker:
 
     def _one_step(self, step: int) -> StepTimes:
         before = self._interpreter.counters.copy()
-        times = self._interpreter.run(self._strategy.step(), step)
+        times = self._interpreter.run(self._strategy.step(step), step)
         end_s = time.monotonic()
         self._log.append(self._row(step, times, end_s, before))
         return times
@@ -97,6 +97,8 @@ class Worker:
         """Say how the trial ends with this step, if it does; copy the parameters where due."""
         if self._strategy.served:
             return _ENDS.get(times.end)
+        if not self._strategy.agrees(step):
+            return None
         if self.learner.carried and self._divergence.seen_in(self.learner.loss()):
             return DIVERGED
         last = step + 1 == self.cell.steps
@@ -115,7 +117,7 @@ class Worker:
             step=done,
             samples=done * self.cell.global_batch,
             seconds=self._clock.seconds(started),
-            parameters=self.learner.parameters.to("cpu", copy=True),
+            parameters=self._interpreter.agreed.to("cpu", copy=True),
         )
         if self._transport.rank == 0:
             self.checkpoints.append(point)
