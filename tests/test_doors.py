@@ -47,10 +47,11 @@ def test_a_spec_asks_for_hosts_and_roots_where_an_algorithm_takes_them():
 
 
 @pytest.mark.parametrize("consistency", spec.CONSISTENCIES)
-def test_a_strategy_sums_over_ranks_where_its_rule_waits_for_all(consistency):
-    strategy = spec.ParameterServer(kind="parameter_server", consistency=consistency)
-    rule = parameter_server.RULES[consistency]()
-    assert spec.sums_over_ranks(strategy) == rule.waits_for_all
+def test_a_strategy_sums_over_ranks_where_its_rule_does(consistency):
+    bound = {"bound": 1} if consistency == "bounded_staleness" else {}
+    strategy = spec.ParameterServer(kind="parameter_server", consistency=consistency, **bound)
+    rule = parameter_server.RULES[consistency](**bound)
+    assert spec.sums_over_ranks(strategy) == rule.sums_shares
 
 
 @pytest.mark.parametrize("room", ["schedules", "parameter_server", "strategies", "network"])

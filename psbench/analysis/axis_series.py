@@ -84,7 +84,9 @@ def _groups(manifest: dict[str, Any], axis: str) -> dict[tuple[str, str], list[s
 
 
 def _without_option(label: str, option: str) -> str:
+    """Return "ring(overlap)" of "ring(bucket=40.0 KiB, overlap)", and "ssp" of "ssp:4"."""
     name, _, options = label.removesuffix(")").partition("(")
+    name = name.partition(":")[0]
     left = [own for own in options.split(", ") if own and not own.startswith(f"{option}=")]
     return f"{name}({', '.join(left)})" if left else name
 

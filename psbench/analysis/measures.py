@@ -22,13 +22,16 @@ _CONSISTENCIES: dict[str, Synchronisation] = {
 
 
 def synchronisation(strategy: dict[str, Any]) -> Synchronisation:
-    """Return how ranks wait for each other under `strategy`, a cell's field of that name."""
+    """Return how ranks wait for each other under `strategy`, a cell's field of that name: under
+    one of local steps, where they do."""
     if strategy["kind"] in ("none", "bare"):
         return "none"
     if strategy["kind"] == "ddp":
         return "unseen"
     if strategy["kind"] == "parameter_server":
         return _CONSISTENCIES[strategy["consistency"]]
+    if "over" in strategy:
+        return synchronisation(strategy["over"])
     assert strategy["kind"] in ("all_reduce", "native"), f"who waits under {strategy}?"
     return "synchronous"
 

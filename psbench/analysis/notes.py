@@ -128,9 +128,11 @@ def _logical_hosts(cell: dict[str, Any]) -> int:
     """Return on how many hosts the spec put the cell's processes; 0 where it does not say."""
     cluster = cell["fields"].get("cluster") or {}
     hosts, per_host = cluster.get("hosts"), cluster.get("ranks_per_host")
-    if hosts or per_host:
-        return int(hosts or math.ceil(cell["workers"] / per_host)) + int(cell["servers"])
-    return 0
+    if not (hosts or per_host):
+        return 0
+    colocated = cell["fields"]["strategy"].get("placement") == "colocated"
+    own = 0 if colocated else cell["servers"]
+    return int(hosts or math.ceil(cell["workers"] / per_host)) + int(own)
 
 
 def _machines(results: Results, cell_id: str) -> set[str]:

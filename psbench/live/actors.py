@@ -90,22 +90,29 @@ class Node:
         assert endpoint is not None, "open comes before connect"
         self._transport = endpoint.connect(addresses, **world)
 
-    def evaluate(self) -> list[Evaluation]:
-        """Evaluate the checkpoints of the trial that has just ended."""
-        assert self._node is not None, "train or serve comes before evaluate"
-        rows = []
-        for point in self._node.checkpoints:
-            loss, accuracy = self._node.learner.evaluate(point.parameters)
-            rows.append(
-                Evaluation(
-                    step=point.step,
-                    samples=point.samples,
-                    seconds=point.seconds,
-                    loss=loss,
-                    accuracy=accuracy,
-                )
-            )
-        return rows
+    def evaluated_steps(self) -> list[int]:
+        """Return the steps whose parameters are to be evaluated, after a trial."""
+        assert self._node is not None, "train or serve comes before evaluating"
+        return [point.step for point in self._node.checkpoints]
+
+    def part(self, step: int) -> torch.Tensor:
+        """Return a server's part of the parameters of one of these steps."""
+        assert isinstance(self._node, Server)
+        return self._node.part(step)
+
+    def evaluate(self, step: int, *earlier: torch.Tensor) -> Evaluation:
+        """Evaluate the parameters of a step; `earlier` are the parts of them before ours."""
+        assert self._node is not None
+        (point,) = (point for point in self._node.checkpoints if point.step == step)
+        whole = torch.cat([*earlier, point.parameters]) if earlier else point.parameters
+        loss, accuracy = self._node.learner.evaluate(whole)
+        return Evaluation(
+            step=point.step,
+            samples=point.samples,
+            seconds=point.seconds,
+            loss=loss,
+            accuracy=accuracy,
+        )
 
     def parameters(self) -> npt.NDArray[np.generic]:
         """Return a copy of the flat parameters (a server: of its shard) after the trial."""

@@ -16,7 +16,7 @@ from psbench.live.cores import in_turn, share_out
 from psbench.live.host import Host
 from psbench.live.job import DIVERGED, OK, Job, Pick, Report
 from psbench.live.picks import measure_networks, picked
-from psbench.live.placement import Layout, Member, Pool
+from psbench.live.placement import Layout, Member, Pool, check_colocated
 from psbench.live.shard import check_shards
 from psbench.live.transports import OBJECT_STORE, prepare
 from psbench.live.watch import gather, watch
@@ -176,6 +176,7 @@ class Attempt:
         """Form the world, run the trial in it, evaluate, sum up."""
         cell = self._trial.cell
         self._members = self._pool().take(workers=cell.workers, servers=cell.servers)
+        check_colocated(cell, self._members)
         hosts = [member.host for member in self._members]
         self._cores = shares_of_cores(cell, hosts)
         self._transport = realised_transport(cell, hosts)
@@ -220,23 +221,31 @@ class Attempt:
                 )
 
     def _evaluations(self, stop: Callable[[], bool]) -> Iterator[EvalRow]:
-        calls = [member.actor.evaluate.remote() for member in self._members]
-        for rows in gather(self._members, calls, seconds=_EVALUATE_SECONDS, stop=stop):
-            for row in rows:
-                yield EvalRow(
-                    **self._identity,
-                    step=row.step,
-                    samples=row.samples,
-                    seconds=row.seconds,
-                    loss=row.loss,
-                    accuracy=row.accuracy,
-                )
+        """Evaluate where the parameters were kept: on the first rank, or on the last server, which
+        is given the parts of the others, those of one step after another."""
+        *others, keeper = self._members[self._trial.cell.workers :] or self._members[:1]
+
+        def ask(call: Any) -> Any:
+            (answer,) = gather([keeper], [call], seconds=_EVALUATE_SECONDS, stop=stop)
+            return answer
+
+        for step in ask(keeper.actor.evaluated_steps.remote()):
+            parts = [other.actor.part.remote(step) for other in others]
+            row = ask(keeper.actor.evaluate.remote(step, *parts))
+            yield EvalRow(
+                **self._identity,
+                step=row.step,
+                samples=row.samples,
+                seconds=row.seconds,
+                loss=row.loss,
+                accuracy=row.accuracy,
+            )
 
     def _summary(self, reports: list[Report]) -> TrialRow:
         workers = reports[: self._trial.cell.workers]
         servers = reports[self._trial.cell.workers :]
-        # where servers keep the parameters, they also keep the time
-        timed = servers[:1] or workers
+        # where servers keep the parameters, the one that has the loss also keeps the time
+        timed = servers[-1:] or workers
         diverged = any(report.status == DIVERGED for report in reports)
         row = self._row(status=DIVERGED if diverged else OK)
         counted = [report.counters for report in reports]
@@ -289,6 +298,7 @@ def _pushes(workers: list[Report], servers: list[Report]) -> dict[str, int]:
         "pushes_sent": sum(report.pushes_sent or 0 for report in workers),
         "pushes_acknowledged": sum(report.pushes or 0 for report in workers),
         "pushes_applied": sum(report.pushes or 0 for report in servers),
+        "pushes_dropped": sum(report.pushes_dropped for report in servers),
     }
 
 

@@ -8,9 +8,19 @@ from torch import Tensor
 
 from psbench.live.counters import Counters
 from psbench.network import ComputeTime, Slowness
+from psbench.parameter_server import (
+    Asynchronous,
+    BoundedStaleness,
+    InTurn,
+    Rule,
+    Staleness,
+    Synchronous,
+)
 from psbench.results import TrialStatus
-from psbench.spec import AllReduce, ParameterServer, Trial
+from psbench.spec import AllReduce, LocalSteps, ParameterServer, Trial, carrier
 from psbench.strategies import STRATEGIES, Span, Strategy, shards_of
+
+_NOT_OF_A_STEP = ("kind", "placement", "backup", "bound", "reads", "staleness")
 
 OK: TrialStatus = "ok"
 DIVERGED: TrialStatus = "diverged"
@@ -35,26 +45,57 @@ class Job:
     """the driver's working directory, where a user's own model and data are looked for"""
     pick: Pick = field(default_factory=Pick)
     """what `auto` stands for"""
+    first_step: int = 0
+    """where the workers begin: those before were made with servers that have been restored since"""
 
     def strategy(self, numel: int, itemsize: int) -> Strategy:
         """Build the trial's strategy for flat vectors of `numel` elements of `itemsize` bytes."""
         cell = self.trial.cell
-        options = cell.strategy.model_dump(exclude={"kind"})
+        sums = carrier(cell.strategy)
+        options = sums.model_dump(exclude=set(_NOT_OF_A_STEP))
         options |= {key: value for key, value in vars(self.pick).items() if value is not None}
         if "bucket" in options:
             options["bucket"] = elements(options["bucket"], itemsize)
-        options |= {"accumulate": cell.accumulate, "reduce": cell.reduce}
         if cell.servers:
             options["servers"] = cell.servers
-        if isinstance(cell.strategy, AllReduce):
+        if isinstance(sums, AllReduce):
             options["ranks_per_host"] = cell.ranks_per_host
+        if isinstance(cell.strategy, LocalSteps):
+            del options["overlap"]  # never asked for
+            over = {"kind": sums.kind, **options}
+            own = cell.strategy.model_dump(exclude={"kind", "over"})
+            options = {**own, "over": over, "steps": cell.steps}
+        options |= {"accumulate": cell.accumulate, "reduce": cell.reduce}
         return STRATEGIES[cell.strategy.kind](world=cell.workers, numel=numel, **options)
+
+    def rule(self) -> Rule:
+        """Build the consistency rule of the trial's servers."""
+        strategy = carrier(self.trial.cell.strategy)
+        assert isinstance(strategy, ParameterServer)
+        match strategy.consistency:
+            case "synchronous":
+                return Synchronous(backup=strategy.backup)
+            case "bounded_staleness":
+                assert strategy.bound is not None
+                return BoundedStaleness(bound=float(strategy.bound), reads=strategy.reads)
+        if strategy.staleness is None:
+            return Asynchronous()
+        versions = strategy.staleness.versions
+        weights = strategy.staleness.weights or (1.0,) * len(versions)
+        return InTurn(
+            staleness=Staleness(
+                weights=dict(zip(versions, weights, strict=True)),
+                seed=self.trial.seed,
+                repeat=self.trial.repeat,
+            )
+        )
 
     def server_spans(self, numel: int, itemsize: int, server: int) -> list[Span]:
         """Return the shards of a server, of flat vectors as of `strategy`."""
         cell = self.trial.cell
-        assert isinstance(cell.strategy, ParameterServer)
-        bucket = elements(cell.strategy.bucket, itemsize)
+        strategy = carrier(cell.strategy)
+        assert isinstance(strategy, ParameterServer)
+        bucket = elements(strategy.bucket, itemsize)
         shards = shards_of(numel, cell.servers, bucket)
         return [shard.span for shard in shards if shard.server == server]
 
@@ -107,6 +148,7 @@ class Report:
     pushes: int | None
     """pushes answered (worker), or applied (server); None without a server"""
     pushes_sent: int | None = None
+    pushes_dropped: int = 0
     peak_memory_bytes: int = 0
     digest: str = ""
     """of the samples this process trained on or evaluates with"""

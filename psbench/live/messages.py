@@ -51,9 +51,10 @@ class Request(NamedTuple):
 class Answer(NamedTuple):
     """A server's word to a worker, followed by the parameters of `version`.
 
-    `seq` is the push it answers (-1 for a pull) and `staleness` that push's. `taken_ns`, when the
-    server turned to the push, is a reading of CLOCK_MONOTONIC (0 where pushes wait for one
-    another); `update_ns` is what the optimiser took, and `updated_ns` when it was done.
+    `seq` is the push it answers (-1 for a pull), `staleness` that push's, and `dropped` is 1 if it
+    came too late. `taken_ns`, when the server turned to the push, is a reading of CLOCK_MONOTONIC
+    (0 where pushes wait for one another); `update_ns` is what the optimiser took, `updated_ns` when
+    it was done, and `held_ns` how long the rule let the worker wait for others, from then on.
     """
 
     generation: int
@@ -64,7 +65,9 @@ class Answer(NamedTuple):
     end: int
     version: int
     staleness: int
+    dropped: int
     taken_ns: int
+    held_ns: int
     update_ns: int
     updated_ns: int
 

@@ -1,6 +1,7 @@
 """Which actors run a trial: made when first needed, used again for later trials."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from psbench.live.code import Code, this_code
 from psbench.live.host import Host, kill_if_here
 from psbench.live.reservation import ended_by_signals, release, reserve
 from psbench.network import logical_hosts
-from psbench.spec import Cell, gpus_for
+from psbench.spec import Cell, gpus_for, is_colocated
 from psbench.units import count
 
 _STARTING_SECONDS = 120.0
@@ -56,7 +57,10 @@ class Layout:
         hosts = None
         if cell.ranks_per_host is not None:
             hosts = logical_hosts(
-                workers=cell.workers, servers=cell.servers, ranks_per_host=cell.ranks_per_host
+                workers=cell.workers,
+                servers=cell.servers,
+                ranks_per_host=cell.ranks_per_host,
+                colocated=is_colocated(cell.strategy),
             )
         asked = cell.cluster.placement if cell.cluster else None
         placement = asked or ("pack" if hosts is None else "spread")
@@ -186,6 +190,20 @@ def _check_fit(bundles: list[dict[str, float]]) -> None:
             raise PlacementError(
                 f"the spec needs {most:g} {resource}s on one host and the cluster's largest node "
                 f"has {largest:g}; ask for fewer ranks_per_host or {resource.lower()}s_per_worker"
+            )
+
+
+def check_colocated(cell: Cell, members: Sequence[Member]) -> None:
+    """Raise PlacementError where a colocated server has come to lie on a host without a worker, as
+    Ray may do that is asked for no hosts."""
+    if not is_colocated(cell.strategy):
+        return
+    homes = {member.host.home for member in members[: cell.workers]}
+    for member in members[cell.workers :]:
+        if member.host.home not in homes:
+            raise PlacementError(
+                f"strategy.placement is colocated, and {member} is where no worker is; set "
+                f"cluster.hosts or cluster.ranks_per_host"
             )
 
 

@@ -1,7 +1,9 @@
 """The loop of one parameter server: takes requests in, lets the shards' cores decide."""
 
 import time
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,40 +16,52 @@ from psbench.live.messages import End, Request, Words
 from psbench.live.served_trial import ServedTrial
 from psbench.live.shard import ServedShard
 from psbench.live.transports import Transport
-from psbench.parameter_server import RULES, Apply
-from psbench.spec import ParameterServer
-from psbench.training import build_learner
+from psbench.parameter_server import Apply, Drop, Reply
+from psbench.spec import ParameterServer, Sgd, carrier
+from psbench.strategies import Elastic, Outer
+from psbench.training import build_learner, rank_shares
 
 
 class Server:
     """A server for one trial: `serve` runs it; `learner` and `checkpoints` can be looked at then.
 
+    It keeps an even part of the vector. Where there are several servers, the last one alone, which
+    has the loss, says when the trial ends and how long it took: every worker asks it in every step,
+    and leaves all servers once it has heard. Of the others a worker's step has all answers by then,
+    so that of an asynchronous trial all servers apply as many pushes, each in an order of its own.
+
     Memory: a learner (for its initial parameters, and to evaluate), what the shards say they need,
-    and one copy of the parameters for each evaluation.
+    and one copy of its part of the parameters for each evaluation.
     """
 
     def __init__(self, job: Job, transport: Transport) -> None:
         cell, trial = job.trial.cell, job.trial
-        assert isinstance(cell.strategy, ParameterServer)
-        assert cell.servers == 1, "the end and the evaluations of a trial are one server's to say"
+        assert isinstance(carrier(cell.strategy), ParameterServer)
         self.learner = build_learner(
             cell, seed=trial.seed, repeat=trial.repeat, rank=0, allocate=torch.zeros
         )
-        rule = RULES[cell.strategy.consistency]()
-        self._per_step = 1 if rule.waits_for_all else cell.workers
-        self._trial = ServedTrial(cell, versions_per_step=self._per_step)
+        rule = job.rule()
+        numel, dtype = self.learner.parameters.numel(), self.learner.parameters.dtype
+        strategy = job.strategy(numel, dtype.itemsize)
+        self._per_step, self._every = 1 if rule.sums_shares else cell.workers, strategy.every
+        self._trial = ServedTrial(cell, versions_per_step=self._per_step, every=self._every)
+        self._decides = transport.rank == cell.processes - 1
         self._transport = transport
         self._letters = letters_over(transport)
         self._request = Words(Request)
         self._counters = Counters()
-        numel, dtype = self.learner.parameters.numel(), self.learner.parameters.dtype
         self._shards = [
             ServedShard(
-                self.learner.store(span.start, span.stop, allocate=transport.allocate),
+                self.learner.store(
+                    span.start,
+                    span.stop,
+                    by=_options(strategy.outer),
+                    allocate=transport.allocate,
+                ),
                 rule,
                 self._letters,
                 number=span.index,
-                workers=cell.workers,
+                shares=rank_shares(cell.global_batch, cell.workers),
                 generation=job.generation,
                 allocate=partial(transport.allocate, span.stop - span.start, dtype=dtype),
                 counters=self._counters,
@@ -57,21 +71,39 @@ class Server:
 
     @property
     def parameters(self) -> Tensor:
-        """A copy of the parameters as they stand."""
+        """A copy of this server's part of the parameters as they stand."""
         return torch.cat([shard.parameters for shard in self._shards])
 
     @property
     def checkpoints(self) -> list[Checkpoint]:
-        """The copies made for evaluation."""
+        """The copies of this server's part made for evaluation."""
         return self._trial.checkpoints
+
+    def part(self, step: int) -> Tensor:
+        """Return this server's part of the parameters that are evaluated as those of `step`: its
+        version of that step or, if the trial ended before it made that, the last it made."""
+        made = (point.parameters for point in self.checkpoints if point.step == step)
+        return next(made, self.parameters)
 
     @property
     def _last(self) -> ServedShard:
-        """The shard that every worker pushes last: a version of it is one of them all."""
+        """The shard that every worker pushes last: a version of it is one of all of this server."""
         return self._shards[0]
 
+    def snapshot(self) -> list[dict[str, Any]]:
+        """Return a copy of the state of every shard: parameters, optimiser, versions, and the last
+        push of each worker."""
+        return [shard.snapshot() for shard in self._shards]
+
+    def restore(self, state: Sequence[Mapping[str, Any]]) -> None:
+        """Take up the state that `snapshot` gave of such a server, before serving; `first_step` of
+        the job says where the workers go on."""
+        for shard, one in zip(self._shards, state, strict=True):
+            shard.restore(one)
+
     def serve(self) -> Report:
-        """Serve until every worker has left. Raises TransportError where a peer fails."""
+        """Serve until every worker has left; of several servers the last one's report says how the
+        trial went. Raises TransportError where a peer fails."""
         for shard in self._shards:
             for _ in shard.core.members:
                 self._one_request()  # each opens with a pull
@@ -81,13 +113,19 @@ class Server:
         while any(shard.core.members for shard in self._shards):
             self._one_request()
         return Report(
-            status=DIVERGED if self._trial.end is End.DIVERGED else OK,
-            steps=self._last.core.version // self._per_step,
+            status=DIVERGED if self._end is End.DIVERGED else OK,
+            steps=self._last.core.version * self._every // self._per_step,
             samples=self._trial.samples,
             seconds=self._trial.clock.seconds(time.monotonic()),
             counters=self._counters.since(opening),
             pushes=sum(shard.applied for shard in self._shards),
+            pushes_dropped=sum(shard.dropped for shard in self._shards),
         )
+
+    @property
+    def _end(self) -> End:
+        """What answers say of the trial."""
+        return self._trial.end if self._decides else End.GO_ON
 
     def _one_request(self) -> None:
         worker = self._letters.receive_any(self._request)
@@ -95,13 +133,16 @@ class Server:
         shard = self._asked(worker, request)
         made = False
         for decision in shard.hear(worker, request):
-            if isinstance(decision, Apply):
-                workers = shard.apply(decision)
-                if shard is self._last:
-                    self._trial.on_version(decision.version, workers, self._loss())
-                    made = True
-            else:
-                shard.answer(decision, self._trial.end)
+            match decision:
+                case Apply():
+                    workers = shard.apply(decision)
+                    if shard is self._last:
+                        self._trial.on_version(decision.version, workers, self._loss())
+                        made = True
+                case Drop():
+                    shard.drop(decision)
+                case Reply():
+                    shard.answer(decision, self._end)
         if made and self.learner.carried and self._trial.evaluation_due(self._last.core.version):
             self._keep()
 
@@ -112,7 +153,9 @@ class Server:
 
     def _loss(self) -> float | None:
         """Return the loss that the last push of the last elements carried, where there is one."""
-        return float(self._shards[-1].parameters[-1]) if self.learner.carried else None
+        if not (self._decides and self.learner.carried):
+            return None
+        return float(self._shards[-1].parameters[-1])
 
     def _keep(self) -> None:
         """Keep a copy of the parameters for evaluation."""
@@ -123,3 +166,13 @@ class Server:
         started = time.monotonic()
         self._trial.keep(version, self.parameters)
         self._trial.clock.pause(time.monotonic() - started)
+
+
+def _options(outer: Outer | Elastic | None) -> Sgd | float | None:
+    """Return what a store is stepped by, as a learner takes it."""
+    match outer:
+        case Outer():
+            return Sgd(kind="sgd", **vars(outer))
+        case Elastic(alpha=alpha):
+            return alpha
+    return None

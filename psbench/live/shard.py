@@ -1,7 +1,8 @@
 """What a parameter server does for one shard: takes pushes in, applies them, answers."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from torch import Tensor
 
@@ -13,21 +14,31 @@ from psbench.live.job import elements
 from psbench.live.letters import MOST_LETTERS, Letters
 from psbench.live.messages import Answer, End, Kind, Request, Words
 from psbench.live.outbox import Copy, Outbox
-from psbench.parameter_server import Apply, Decision, Push, Reply, Rule, ShardCore
-from psbench.spec import Cell, ParameterServer
+from psbench.parameter_server import (
+    Apply,
+    Contribution,
+    Decision,
+    Drop,
+    Push,
+    Reply,
+    Rule,
+    ShardCore,
+)
+from psbench.spec import Cell, ParameterServer, carrier
 from psbench.strategies import buckets
-from psbench.training import DTYPES, TorchStore, vector_nbytes
+from psbench.training import DTYPES, Store, vector_nbytes
 
 
 def check_shards(cells: Sequence[Cell]) -> None:
     """Raise SpecError where a cell's buckets make more shards than a server can keep apart."""
     for cell in cells:
-        if isinstance(cell.strategy, ParameterServer) and cell.strategy.bucket is not None:
+        strategy = carrier(cell.strategy)
+        if isinstance(strategy, ParameterServer) and strategy.bucket is not None:
             itemsize = DTYPES[cell.task.dtype].itemsize
-            numel = vector_nbytes(cell) // itemsize
-            number = len(buckets(numel, elements(cell.strategy.bucket, itemsize)))
+            longest = -(-vector_nbytes(cell) // itemsize // cell.servers)
+            number = len(buckets(longest, elements(strategy.bucket, itemsize)))
             if number > MOST_LETTERS:
-                least = -(-numel // MOST_LETTERS) * itemsize
+                least = -(-longest // MOST_LETTERS) * itemsize
                 raise SpecError(
                     f"strategy.bucket: a server keeps at most {MOST_LETTERS} buckets, and these "
                     f"would be {number}; write at least {least} B"
@@ -37,27 +48,34 @@ def check_shards(cells: Sequence[Cell]) -> None:
 class ServedShard:
     """A shard of `store`, the server's of that `number`; its core decides, and this carries it out.
 
+    `shares` are the workers' shares of a batch; a version that lacks some of them is scaled up to
+    the mean of those it has.
+
     Memory: the shard, one buffer a worker for what it pushes (synchronous rules sum in rank order,
     whatever order pushes arrive in) or, where pushes are read in the workers' memory, one for their
-    sum, and at most one copy a worker of what is sent to it. `allocate` gives memory for a copy.
+    sum, and at most one copy a worker of what is sent to it, with one a version that answers may
+    still be of. `allocate` gives memory for a copy.
     """
 
     def __init__(
         self,
-        store: TorchStore,
+        store: Store,
         rule: Rule,
         letters: Letters,
         *,
         number: int,
-        workers: int,
+        shares: Sequence[float],
         generation: int,
         allocate: Callable[[], Tensor],
         counters: Counters,
     ) -> None:
+        workers = len(shares)
         self.core = ShardCore(rule, range(workers))
         self.applied = 0
+        self.dropped = 0
         self._store = store
         self._rule = rule
+        self._shares = shares
         self._letters = letters
         self._number = number
         self._counters = counters
@@ -66,20 +84,35 @@ class ServedShard:
         self._dtype = dtype_code(self.parameters.dtype)
         self._answers = [Words(Answer) for _ in range(workers)]
         self._inbox: Inbox = (
-            Loans(letters, self.parameters)
-            if letters.lends
-            else Buffers(letters, workers, self.parameters)
+            Loans(letters, self.parameters) if letters.lends else Buffers(letters, self.parameters)
         )
         self._in_place = Copy(buffer=self.parameters, version=0)
-        self._outbox = Outbox(allocate)
+        self._outbox = Outbox(allocate, rule.oldest_read)
         self._taken_ns: dict[int, int] = {}
         self._staleness: dict[int, int] = {}
+        self._was_dropped: set[int] = set()
         self._update_ns = self._updated_ns = 0
+        if rule.oldest_read:
+            self._outbox.copy(self.parameters, 0)
 
     @property
     def parameters(self) -> Tensor:
         """The parameters as they stand."""
         return self._store.read()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return a copy of what the shard is made of; pushes not settled are left out."""
+        return {
+            "core": self.core.snapshot(),
+            "store": self._store.snapshot(),
+            "older": self._outbox.snapshot(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take up the state that `snapshot` gave, before any request."""
+        self.core.restore(state["core"])
+        self._store.restore(state["store"])
+        self._outbox.restore(state["older"])
 
     def hear(self, worker: int, request: Request) -> list[Decision]:
         """Take in what a worker asks; return what is to be done, in order."""
@@ -97,7 +130,7 @@ class ServedShard:
 
     def _take_in(self, worker: int, request: Request) -> list[Decision]:
         if self._numel:
-            self._inbox.take(worker)
+            self._inbox.take(worker, request.seq)
             self._counters.add([], [(worker, self.parameters)])
         else:
             self._letters.take(worker, None)
@@ -108,16 +141,37 @@ class ServedShard:
     def apply(self, decision: Apply) -> list[int]:
         """Make a version; return the workers whose pushes it is made of."""
         started = time.monotonic_ns()
-        workers = [contribution.worker for contribution in decision.contributions]
+        parts = decision.contributions
+        workers = [part.worker for part in parts]
         if self._numel:
             into = self.parameters if self._store.only_sums else None
-            self._store.apply(self._inbox.contributions(workers, into))
-            self._inbox.applied(workers)
+            self._store.apply(self._inbox.contributions(parts, into), self._scale(workers))
+            self._inbox.settled(parts)
+        if self._rule.oldest_read:
+            self._outbox.copy(self.parameters, decision.version)
         self._updated_ns = time.monotonic_ns()
         self._update_ns = self._updated_ns - started
-        self.applied += len(decision.contributions)
-        self._staleness.update({c.worker: c.staleness for c in decision.contributions})
+        self.applied += len(parts)
+        self._note(parts)
         return workers
+
+    def drop(self, decision: Drop) -> None:
+        """Use a push no more."""
+        if self._numel:
+            self._inbox.settled([decision.push])
+        self.dropped += 1
+        self._note([decision.push])
+        self._was_dropped.add(decision.push.worker)
+
+    def _note(self, pushes: Sequence[Contribution]) -> None:
+        for push in pushes:
+            self._staleness[push.worker] = push.staleness
+            self._was_dropped.discard(push.worker)
+
+    def _scale(self, workers: Sequence[int]) -> float:
+        if not self._rule.sums_shares or len(workers) == len(self._shares):
+            return 1.0
+        return 1.0 / sum(self._shares[worker] for worker in workers)
 
     def answer(self, reply: Reply, end: End) -> None:
         """Send the parameters to a worker, with what is to be said of the trial."""
@@ -126,6 +180,7 @@ class ServedShard:
             self._inbox.expect(worker)
         header = self._ours.at(reply.seq)
         words = self._answers[worker]  # its last one has gone: it has asked since
+        taken_ns = self._taken_ns.get(worker, 0)
         answer = Answer(
             generation=header.generation,
             seq=header.step,
@@ -135,7 +190,9 @@ class ServedShard:
             end=end,
             version=reply.version,
             staleness=self._staleness.get(worker, -1),
-            taken_ns=0 if self._rule.waits_for_all else self._taken_ns.get(worker, 0),
+            dropped=worker in self._was_dropped,
+            taken_ns=0 if self._rule.sums_shares else taken_ns,
+            held_ns=self._held_ns(taken_ns),
             update_ns=self._update_ns,
             updated_ns=self._updated_ns,
         )
@@ -152,9 +209,19 @@ class ServedShard:
         were sent from, and then it costs the trial no time."""
         return self._outbox.keep(self._outbox.copy(self.parameters, self.core.version))
 
+    def _held_ns(self, taken_ns: int) -> int:
+        """Return how long a push that was taken then has waited for others."""
+        if not taken_ns:
+            return 0
+        return max(0, time.monotonic_ns() - taken_ns - self._update_ns)
+
     def _to_send(self, version: int) -> Copy:
         """Return the parameters to send: themselves where they cannot change before all receivers
-        have them, since the next version takes a push of each."""
-        if self._rule.waits_for_all:
+        have them."""
+        if self._rule.lock_step:
             return self._in_place
+        if version < self.core.version:
+            copy = self._outbox.made(version)
+            assert copy is not None, "the rule reads no older version than it says"
+            return copy
         return self._outbox.copy(self.parameters, version)

@@ -1,15 +1,35 @@
 """What a server decides: consistency rules, exactly-once order and versions, and the stores."""
 
-from psbench.parameter_server.core import Apply, Contribution, Decision, Reply, ShardCore
-from psbench.parameter_server.rules import RULES, Asynchronous, Push, Rule, Synchronous
+from psbench.parameter_server.core import (
+    Apply,
+    Contribution,
+    Decision,
+    Drop,
+    Reply,
+    ShardCore,
+)
+from psbench.parameter_server.rules import (
+    RULES,
+    Asynchronous,
+    BoundedStaleness,
+    InTurn,
+    Push,
+    Rule,
+    Synchronous,
+    View,
+)
+from psbench.parameter_server.staleness import Staleness
 from psbench.parameter_server.stores import NullStore, NumpyStore, ShardStore
 
 __all__ = [
     "RULES",
     "Apply",
     "Asynchronous",
+    "BoundedStaleness",
     "Contribution",
     "Decision",
+    "Drop",
+    "InTurn",
     "NullStore",
     "NumpyStore",
     "Push",
@@ -17,5 +37,7 @@ __all__ = [
     "Rule",
     "ShardCore",
     "ShardStore",
+    "Staleness",
     "Synchronous",
+    "View",
 ]

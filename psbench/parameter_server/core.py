@@ -2,13 +2,13 @@
 
 A transport feeds events in (`on_push`, `on_pull`, `on_join`, `on_leave`) and carries the returned
 decisions out, in their order. A push is known by (worker, seq), seq counting 0, 1, 2, ... for each
-worker, and is applied exactly once however often it is delivered.
+worker, and is settled exactly once however often it is delivered: applied, or dropped.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from psbench.parameter_server.rules import Push, Rule
+from psbench.parameter_server.rules import Push, Rule, View
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,123 +29,162 @@ class Apply:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Drop:
+    """Use this push no more: it came too late, or its worker left; its staleness is what it would
+    have had."""
+
+    push: Contribution
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reply:
-    """Send the parameters, now of `version`, to `worker`; `seq` is its last applied push or -1."""
+    """Send the parameters of `version` to `worker`; `seq` is its last push or -1."""
 
     worker: int
     seq: int
     version: int
 
 
-Decision = Apply | Reply
+Decision = Apply | Drop | Reply
 
 
 class ShardCore:
     """The state machine of one shard under one consistency rule.
 
-    A worker has at most one push in flight for a shard: it waits for the reply before the next.
+    A worker has at most one push that is not answered: it waits for that before the next.
     """
 
     def __init__(self, rule: Rule, members: Iterable[int]) -> None:
         self.rule = rule
         self.version = 0
-        self._applied = dict.fromkeys(sorted(members), -1)  # last applied seq of each member
+        self._settled = dict.fromkeys(sorted(members), -1)  # last settled seq of each member
+        self._clocks = dict.fromkeys(self._settled, 0)  # its applied pushes
         self._pending: list[Push] = []
         self._waiting: set[int] = set()
 
     @property
     def members(self) -> frozenset[int]:
         """The workers that take part."""
-        return frozenset(self._applied)
+        return frozenset(self._settled)
 
     def on_push(self, push: Push) -> list[Decision]:
-        """Take a push; a repeated one is answered again but never applied again.
+        """Take a push; a repeated one is answered again but never settled again.
 
-        Raises ValueError for a worker that is no member, a gap in its seq, or a pulled version that
-        was never made: the caller's protocol is broken.
+        Raises ValueError for a worker that is no member, a gap in its seq, a push before the answer
+        to another, or a pulled version that was never made: the caller's protocol is broken.
         """
-        self._check(push)
-        if any(p.worker == push.worker and p.seq == push.seq for p in self._pending):
-            return []
-        if push.seq > self._applied[push.worker]:
+        if self._is_new(push):
             self._pending.append(push)
         self._waiting.add(push.worker)
         return self._advance()
 
     def on_pull(self, worker: int) -> list[Decision]:
         """Answer a read with the parameters as they stand."""
-        if worker not in self._applied:
+        if worker not in self._settled:
             raise ValueError(f"worker {worker} pulls but has not joined")
-        return [self._reply(worker)]
+        return [self._reply(worker, self.version)]
 
     def on_join(self, worker: int) -> list[Decision]:
-        """Admit a worker (again); its seq starts at 0. It is answered with the parameters."""
-        self._forget(worker)
-        self._applied[worker] = -1
-        return [self._reply(worker)]
+        """Admit a worker (again); its seq starts at 0. It is answered with the parameters.
+
+        One that has been a member all along begins anew: what it pushed and is not settled is
+        dropped.
+        """
+        drops = self._forget(worker)
+        self._clocks[worker] = min(self._clocks.values(), default=0)
+        self._settled[worker] = -1
+        return [*drops, self._reply(worker, self.version), *self._advance()]
 
     def on_leave(self, worker: int) -> list[Decision]:
-        """Let a worker go; its waiting push is dropped, and others may no longer need to wait."""
-        self._forget(worker)
-        return self._advance()
+        """Let a worker go; what it pushed and is not settled is dropped, and others may no longer
+        need to wait."""
+        return [*self._forget(worker), *self._advance()]
 
     def snapshot(self) -> dict[str, object]:
-        """Return the state as plain data; pushes not applied are left out, to be sent again."""
-        return {"version": self.version, "applied": dict(self._applied)}
+        """Return the state as plain data; pushes not settled are left out, to be sent again."""
+        return {
+            "version": self.version,
+            "settled": dict(self._settled),
+            "clocks": dict(self._clocks),
+        }
 
     def restore(self, state: Mapping[str, object]) -> None:
         """Take up the state that `snapshot` gave."""
-        version, applied = state["version"], state["applied"]
+        version = state["version"]
         assert isinstance(version, int)
-        assert isinstance(applied, Mapping)
         self.version = version
-        self._applied = {int(worker): int(seq) for worker, seq in applied.items()}
+        self._settled = _by_worker(state["settled"])
+        self._clocks = _by_worker(state["clocks"])
         self._pending, self._waiting = [], set()
 
-    def _check(self, push: Push) -> None:
-        if push.worker not in self._applied:
-            raise ValueError(f"worker {push.worker} pushes but has not joined")
-        if not 0 <= push.seq <= self._applied[push.worker] + 1:
-            raise ValueError(
-                f"worker {push.worker} pushes seq {push.seq} after {self._applied[push.worker]}"
-            )
+    def _is_new(self, push: Push) -> bool:
+        """Say whether a push was never delivered before. Raises as `on_push`."""
+        worker, seq = push.worker, push.seq
+        if worker not in self._settled:
+            raise ValueError(f"worker {worker} pushes but has not joined")
+        last = self._last(worker)
+        if not 0 <= seq <= last + 1:
+            raise ValueError(f"worker {worker} pushes seq {seq} after {last}")
+        if seq == last + 1 and worker in self._waiting:
+            raise ValueError(f"worker {worker} pushes seq {seq} before it is answered")
         if not 0 <= push.pulled_version <= self.version:
             raise ValueError(
-                f"worker {push.worker} read version {push.pulled_version} of {self.version}"
+                f"worker {worker} read version {push.pulled_version} of {self.version}"
             )
+        return seq > last
 
     def _advance(self) -> list[Decision]:
         decisions: list[Decision] = []
-        while batch := tuple(self.rule.batch(self._pending, self.members)):
+        while True:
+            for push in self.rule.late(self._view()):
+                decisions.append(Drop(push=self._settle(push)))
+            batch = self.rule.batch(self._view())
+            if not batch:
+                break
             decisions.append(self._apply(batch))
-        answerable = self._waiting.difference([push.worker for push in self._pending])
-        if not answerable:
-            return decisions
-        clocks = {worker: seq + 1 for worker, seq in self._applied.items()}
-        for worker in sorted(answerable):
-            if self.rule.may_proceed(worker, clocks):
+        view = self._view()
+        for worker in sorted(self._waiting):
+            version = self.rule.read(worker, view)
+            if version is not None:
                 self._waiting.remove(worker)
-                decisions.append(self._reply(worker))
+                decisions.append(self._reply(worker, version))
         return decisions
 
-    def _apply(self, batch: tuple[Push, ...]) -> Apply:
+    def _view(self) -> View:
+        return View(version=self.version, pending=tuple(self._pending), clocks=self._clocks)
+
+    def _apply(self, batch: Iterable[Push]) -> Apply:
         ordered = sorted(batch, key=lambda push: push.worker)
-        contributions = tuple(
-            Contribution(
-                worker=push.worker, seq=push.seq, staleness=self.version - push.pulled_version
-            )
-            for push in ordered
-        )
-        self.version += 1
+        contributions = tuple(self._settle(push) for push in ordered)
         for push in ordered:
-            self._applied[push.worker] = push.seq
-            self._pending.remove(push)
+            self._clocks[push.worker] += 1
+        self.version += 1
         return Apply(version=self.version, contributions=contributions)
 
-    def _reply(self, worker: int) -> Reply:
-        return Reply(worker=worker, seq=self._applied[worker], version=self.version)
+    def _settle(self, push: Push) -> Contribution:
+        self._pending.remove(push)
+        self._settled[push.worker] = push.seq
+        staleness = self.version - push.pulled_version
+        return Contribution(worker=push.worker, seq=push.seq, staleness=staleness)
 
-    def _forget(self, worker: int) -> None:
-        self._applied.pop(worker, None)
+    def _forget(self, worker: int) -> list[Decision]:
+        drops = [Drop(push=self._settle(push)) for push in self._of(worker)]
+        self._settled.pop(worker, None)
+        self._clocks.pop(worker, None)
         self._waiting.discard(worker)
-        self._pending = [push for push in self._pending if push.worker != worker]
+        return list(drops)
+
+    def _reply(self, worker: int, version: int) -> Reply:
+        return Reply(worker=worker, seq=self._last(worker), version=version)
+
+    def _last(self, worker: int) -> int:
+        """Return the seq of a member's last push that has come."""
+        return self._settled[worker] + len(self._of(worker))
+
+    def _of(self, worker: int) -> list[Push]:
+        return [push for push in self._pending if push.worker == worker]
+
+
+def _by_worker(state: object) -> dict[int, int]:
+    assert isinstance(state, Mapping)
+    return {int(worker): int(value) for worker, value in state.items()}

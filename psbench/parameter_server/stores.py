@@ -12,10 +12,11 @@ Vector = npt.NDArray[np.floating[Any]]
 class ShardStore(Protocol):
     """Parameters and optimiser of one shard. `Any` is the store's own kind of flat vector."""
 
-    def apply(self, contributions: Sequence[Any]) -> None:
-        """Sum the contributions in the order given and make one optimiser step.
+    def apply(self, contributions: Sequence[Any], scale: float = 1.0) -> None:
+        """Sum the contributions in the order given and make one optimiser step with `scale` times
+        the sum.
 
-        The vectors may be used as scratch: their values are undefined afterwards.
+        Of several vectors the first may be used as scratch: its values are undefined afterwards.
         """
 
     def read(self) -> Any:
@@ -29,12 +30,14 @@ class NumpyStore:
         self._parameters = parameters.copy()
         self._lr = lr
 
-    def apply(self, contributions: Sequence[Vector]) -> None:
+    def apply(self, contributions: Sequence[Vector], scale: float = 1.0) -> None:
         total = contributions[0]
         for contribution in contributions[1:]:
             total = total + contribution
         # a fresh vector for each version: what was read before stays as it was
-        self._parameters = (self._parameters - self._lr * total).astype(self._parameters.dtype)
+        self._parameters = (self._parameters - self._lr * scale * total).astype(
+            self._parameters.dtype
+        )
 
     def read(self) -> Vector:
         return self._parameters
@@ -43,7 +46,7 @@ class NumpyStore:
 class NullStore:
     """Holds nothing: for runs in which only order and time matter."""
 
-    def apply(self, contributions: Sequence[None]) -> None:
+    def apply(self, contributions: Sequence[None], scale: float = 1.0) -> None:
         return None
 
     def read(self) -> None:

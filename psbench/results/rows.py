@@ -26,18 +26,19 @@ class StepRow(NamedTuple):
     update_s: float
     """The worker's optimizer time, after `exit_s`."""
     server_update_s: float
-    """The server's optimizer time for this step, inside `enter_s..exit_s`; of several shards, that
-    of all."""
+    """The server's optimizer time for this step, inside `enter_s..exit_s`; the longest of several
+    servers'."""
     queue_s: float
     """When the server turned to the push minus when it was sent, on their clocks; NaN unless the
     strategy is asynchronous."""
     end_s: float
     pulled_version: int
-    """Version of the parameters the gradient was computed from; -1 without a server."""
+    """Version of the parameters the gradient was computed from; -1 without a server. Of several
+    shards, as in the next, that of the first of the vector, which is answered last."""
     version: int
     """Version of the parameters after the step; -1 without a server."""
     staleness: int
-    """Server version at apply minus version pulled; -1 without a server."""
+    """Server version at apply minus version pulled, the most of all shards; -1 without a server."""
     bytes_sent: int
     """Payload given to the transport; -1, as in the next three, where only the backend could
     have counted."""
@@ -55,6 +56,14 @@ class StepRow(NamedTuple):
     """Likewise: when the server began to apply it, a reading of the server's clock."""
     update_ends: tuple[float, ...] = ()
     """Likewise: when the server had applied it."""
+    held_s: float = 0.0
+    """How long a server's rule let this rank wait for others, inside `enter_s..exit_s`; of several
+    shards the longest."""
+    dropped: int = 0
+    """Shards of the push that came too late to count."""
+    version_spread: int = -1
+    """Latest minus earliest of the versions that a rank has of the shards after the step; -1
+    without a server."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,6 +121,8 @@ class TrialRow:
     """The all-reduce that `algorithm: auto` picked; None where the spec names what to do."""
     chunks: int | None = None
     """The number that `chunks: auto` picked; None where the spec says it."""
+    pushes_dropped: int = 0
+    """Pushes that came too late to count, of each shard."""
     device: str = "cpu"
     """What workers computed on: cpu or cuda. What `auto` stood for."""
 

@@ -25,8 +25,8 @@ Gpus = Annotated[float, Field(ge=0, le=1024), AfterValidator(_a_share_or_whole_o
 class Cluster(Frozen):
     """Where workers and servers run.
 
-    With `hosts` or `ranks_per_host`, rank r is on logical host r // ranks_per_host, and servers
-    follow on hosts of their own. Where the cluster has fewer nodes the hosts are emulated.
+    With `hosts` or `ranks_per_host`, rank r is on logical host r // ranks_per_host, and dedicated
+    servers follow on hosts of their own. Where the cluster has fewer nodes the hosts are emulated.
     """
 
     hosts: Count | None = None

@@ -8,7 +8,17 @@ from typing import Literal, get_args
 Model = Literal["digits_mlp", "digits_cnn", "logistic_regression", "mlp", "byte_lm"]
 Dtype = Literal["float32", "float64"]
 OptimizerKind = Literal["sgd", "adam"]
-StrategyKind = Literal["all_reduce", "parameter_server", "native", "ddp", "none", "bare"]
+StrategyKind = Literal[
+    "all_reduce",
+    "parameter_server",
+    "native",
+    "ddp",
+    "none",
+    "bare",
+    "local_sgd",
+    "diloco",
+    "easgd",
+]
 Algorithm = Literal[
     "ring",
     "tree",
@@ -22,7 +32,9 @@ Algorithm = Literal[
 ]
 AnyAlgorithm = Literal[Algorithm, "auto"]
 """auto: the one predicted to be fastest"""
-Consistency = Literal["synchronous", "asynchronous"]
+Consistency = Literal["synchronous", "asynchronous", "bounded_staleness"]
+Reads = Literal["latest", "clock"]
+ServerPlacement = Literal["dedicated", "colocated"]
 Engine = Literal["live"]
 Transport = Literal["auto", "gloo", "shared_memory", "object_store", "nccl"]
 RealDevice = Literal["cpu", "cuda"]

@@ -1,21 +1,14 @@
-"""How workers agree: the strategies and their short names."""
+"""How workers agree: the strategies that do so in every step, or never."""
 
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Discriminator,
-    Field,
-    ValidationInfo,
-    field_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
-from psbench.spec.messages import conflict, show, unknown, wrong
-from psbench.spec.names import ALGORITHMS, AnyAlgorithm, Consistency, WireDtype
+from psbench.spec.messages import MISSING, conflict, show, wrong
+from psbench.spec.names import AnyAlgorithm, Consistency, Reads, ServerPlacement, WireDtype
 from psbench.spec.quantities import Size
+from psbench.spec.staleness import Bound, InjectedStaleness, staleness_map
 from psbench.spec.structure import Frozen
-from psbench.units import show_value
 
 NEEDS_HOSTS = ("hierarchical_leaders", "hierarchical_rails")
 """Algorithms that ask which ranks share a host."""
@@ -24,17 +17,6 @@ PIPELINED = ("tree", "double_tree")
 """Algorithms whose cost depends on the number of chunks."""
 
 _SMALLEST_BUCKET = 1024  # bytes; a large model in buckets of a few would take hours a step
-
-SHORTHANDS: dict[str, dict[str, str]] = {
-    **{name: {"kind": "all_reduce", "algorithm": name} for name in ALGORITHMS},
-    "auto": {"kind": "all_reduce", "algorithm": "auto"},
-    "ps-sync": {"kind": "parameter_server", "consistency": "synchronous"},
-    "ps-async": {"kind": "parameter_server", "consistency": "asynchronous"},
-    "native": {"kind": "native"},
-    "ddp": {"kind": "ddp"},
-    "none": {"kind": "none"},
-    "bare": {"kind": "bare"},
-}
 
 
 def _number_or_auto(value: Any) -> Any:
@@ -107,17 +89,55 @@ class AllReduce(Frozen):
         return roots
 
 
+_RULE_OF = {
+    "backup": "synchronous",
+    "bound": "bounded_staleness",
+    "reads": "bounded_staleness",
+    "staleness": "asynchronous",
+}
+
+
 class ParameterServer(Frozen):
-    """Workers push gradients to a server and pull parameters from it."""
+    """Workers push gradients to servers, each of which keeps an even part of the vector, and pull
+    parameters from them."""
 
     kind: Literal["parameter_server"]
     consistency: Consistency
-    """synchronous: a version needs every worker's gradient; asynchronous: each push makes one"""
+    """synchronous: a version needs every worker's gradient; asynchronous: each push makes one;
+    bounded_staleness: so too, but a worker too far ahead of the slowest waits (SSP)"""
+    backup: Annotated[int, Field(ge=0)] = 0
+    """synchronous: so many of the workers are not waited for; a gradient that comes too late for
+    its version is dropped"""
+    bound: Bound | None = Field(default=None, validate_default=True)
+    """bounded_staleness: steps that a worker may be ahead of the slowest, or inf"""
+    reads: Reads = "latest"
+    """bounded_staleness: what workers are given: latest, the parameters as they stand; clock,
+    those after the last step that all have pushed"""
+    staleness: Annotated[InjectedStaleness | None, BeforeValidator(staleness_map)] = None
+    """asynchronous: how stale each update is made to be, in versions, such as 4 or {versions: [0,
+    8], weights: [3, 1]}: workers then push in turn; null: as it comes"""
+    servers: Annotated[int, Field(ge=1, le=65_536)] | None = None
+    """null: one; if colocated, one on each host of the workers"""
+    placement: ServerPlacement = "dedicated"
+    """dedicated: on hosts of their own; colocated: on the workers' hosts, in turn"""
     bucket: Bucket | None = None
     """the longest part of the vector that is pushed at once, such as 25 MiB, and that the server
     keeps, applies and sends by itself; null: all of it"""
     overlap: Overlap = False
     """push a bucket as soon as its gradients are known, while those of others are computed"""
+
+    @field_validator("backup", "bound", "reads", "staleness")
+    @classmethod
+    def _belongs_to_the_rule(cls, value: Any, info: ValidationInfo) -> Any:
+        name = str(info.field_name)
+        owner, consistency = _RULE_OF[name], info.data.get("consistency")
+        if consistency is None:
+            return value
+        if name == "bound" and value is None and consistency == owner:
+            raise wrong(MISSING)
+        if value != cls.model_fields[name].default and consistency != owner:
+            raise conflict(f"only {owner} servers have it, and these are {consistency}")
+        return value
 
 
 class Native(Frozen):
@@ -149,52 +169,3 @@ class Bare(Frozen):
     """One process in a plain PyTorch loop: what `none` with one worker costs beyond it is ours."""
 
     kind: Literal["bare"]
-
-
-def expand_shorthand(value: Any) -> Any:
-    """Return the map that a short name stands for; anything else as it is."""
-    return dict(SHORTHANDS[value]) if isinstance(value, str) and value in SHORTHANDS else value
-
-
-def _named(value: Any) -> Any:
-    value = expand_shorthand(value)
-    if isinstance(value, str):
-        raise wrong(unknown("strategy", value, SHORTHANDS))
-    if not isinstance(value, dict | Frozen):
-        raise wrong(f"expected a name ({', '.join(SHORTHANDS)}) or a map, got {show(value)}")
-    return value
-
-
-AnyStrategy = AllReduce | ParameterServer | Native | Ddp | NoSync | Bare
-Strategy = Annotated[
-    AnyStrategy,
-    Discriminator("kind"),
-    BeforeValidator(_named),
-]
-
-
-def sums_over_ranks(strategy: AnyStrategy) -> bool:
-    """Say whether an update rests on the gradients of all ranks together."""
-    if isinstance(strategy, ParameterServer):
-        return strategy.consistency == "synchronous"
-    return isinstance(strategy, AllReduce | Native | Ddp)
-
-
-def needs_own_all_reduce(strategy: AnyStrategy) -> bool:
-    """Say whether the transport's own all-reduce is what sums."""
-    return isinstance(strategy, Native | Ddp)
-
-
-def strategy_label(strategy: AnyStrategy) -> str:
-    """Return the strategy's short name, with what differs from it: "ring(chunks=8, overlap)"."""
-    fields = strategy.model_dump(by_alias=True, exclude_defaults=True)
-    fits = [(name, part) for name, part in SHORTHANDS.items() if part.items() <= fields.items()]
-    name, named = max(fits, key=lambda fit: len(fit[1]), default=(strategy.kind, {"kind": ""}))
-    rest = ", ".join(_option(key, value) for key, value in fields.items() if key not in named)
-    return f"{name}({rest})" if rest else name
-
-
-def _option(name: str, value: Any) -> str:
-    if value is True:
-        return name
-    return f"{name}={show_value(f'{value} B') if name == 'bucket' else value}"

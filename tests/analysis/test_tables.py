@@ -248,6 +248,7 @@ def test_compute_threads_that_differ_are_noted(write_run, cell, trial_row):
         ("ring", {"hosts": 4}, ("a", "a", "b", "b"), "4 logical hosts emulated on 2 machines"),
         ("ps-sync", {"hosts": 4}, ("a",) * 5, "5 logical hosts emulated on 1 machine"),
         ("ps-sync", {"ranks_per_host": 2}, ("a",) * 5, "3 logical hosts emulated on 1 machine"),
+        ("colocated", {"hosts": 4}, ("a",) * 5, "4 logical hosts emulated on 1 machine"),
         ("ring", {"ranks_per_host": 2}, ("a", "a", "b", "b"), None),
         ("ring", {"ranks_per_host": None}, ("a",) * 4, None),
         ("ring", None, ("a",) * 4, None),
@@ -256,8 +257,10 @@ def test_compute_threads_that_differ_are_noted(write_run, cell, trial_row):
 def test_emulated_hosts_are_noted(
     write_run, cell, trial_row, strategy, cluster, machines, expected
 ):
-    one = cell(strategy, 4, target=None)
+    one = cell("ps-sync" if strategy == "colocated" else strategy, 4, target=None)
     one["fields"]["cluster"] = cluster
+    if strategy == "colocated":
+        one["fields"]["strategy"] = one["fields"]["strategy"] | {"placement": "colocated"}
     rows = [trial_row(one["id"], repeat, node_hosts=machines) for repeat in range(3)]
     lines = [] if expected is None else [f"{expected}: no network lies between them"]
     assert _notes_of(write_run, one, rows) == lines

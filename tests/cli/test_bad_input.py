@@ -126,8 +126,8 @@ def test_a_tag_builds_and_runs_nothing(refused, tag):
         ("per_worker", "per_work", "3: batch: unknown field 'per_work'; did you mean "),
         ("accuracy", "acuracy", "4: target: unknown field 'acuracy'; did you mean 'accuracy'?"),
         ("lr:", "learning_rate:", "2: task.optimizer: unknown field 'learning_rate' (known: kind"),
-        ("workers", "lr", "6: unknown field 'lr'; did you mean 'task.optimizer.lr'? (known: "),
-        ("steps", "bucket", "5: unknown field 'bucket'; did you mean 'strategy.bucket'? "),
+        ("workers", "lr", "6: unknown field 'lr'; did you mean 'task.optimizer.lr'"),
+        ("steps", "bucket", "5: unknown field 'bucket'; did you mean 'strategy.bucket'"),
         ("engine", "kind", "8: unknown field 'kind'; did you mean 'task.optimizer.kind' or "),
         (
             "{kind: all_reduce, algorithm: ring}",

@@ -161,7 +161,16 @@ def strike(engine, cell, position, number):
 
 
 @pytest.mark.parametrize(
-    ("strategy", "position", "name"), [("ring", 1, "rank 1"), ("ps-async", 3, "server 0")]
+    ("strategy", "position", "name"),
+    [
+        ("ring", 1, "rank 1"),
+        ("ps-async", 3, "server 0"),
+        (
+            {"kind": "parameter_server", "consistency": "synchronous", "servers": 2},
+            4,
+            "server 1",
+        ),
+    ],
 )
 def test_a_killed_process_is_named_and_the_next_trial_runs(engine, strategy, position, name):
     cell = make_cell(strategy, steps=100_000)
@@ -182,6 +191,17 @@ def test_a_process_that_hangs_is_named(engine, monkeypatch):
     assert summary.error.startswith("rank 2 (pid ")
     assert "does not answer" in summary.error
     assert outputs(engine, make_cell("tree"))[2].status == "ok"
+
+
+def test_a_process_that_hangs_before_a_trial_begins_is_named(engine, monkeypatch):
+    assert outputs(engine, make_cell("ring"))[2].status == "ok"
+    monkeypatch.setattr(watch, "_ANSWER_SECONDS", 2.0)
+    os.kill(engine._pool._actors[1][1].pid, signal.SIGSTOP)
+    rows, _, summary = outputs(engine, make_cell("ring"))
+    assert (summary.status, rows) == ("timed_out", [])
+    assert summary.error.startswith("rank 1 (pid ")
+    assert summary.error.endswith("did not answer within 2 s")
+    assert outputs(engine, make_cell("ring"))[2].status == "ok"
 
 
 def test_no_step_is_lost_of_a_process_that_answers_late(engine):

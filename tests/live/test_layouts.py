@@ -26,7 +26,13 @@ def make_cell(strategy, workers, **fields):
 LARGEST = make_cell("ring", 4)
 HOSTS = make_cell("ps-sync", 3, cluster={"ranks_per_host": 2})
 TWO_THREADS = make_cell("none", 1, cluster={"cpus_per_worker": 2})
-PLACED = [LARGEST, HOSTS, TWO_THREADS]
+COLOCATED = make_cell(
+    {"kind": "parameter_server", "consistency": "synchronous", "placement": "colocated"},
+    2,
+    cluster={"ranks_per_host": 1},
+    eval_every=3,
+)
+PLACED = [LARGEST, HOSTS, TWO_THREADS, COLOCATED]
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +98,25 @@ def test_processes_of_a_logical_host_share_a_bundle(engine):
     assert table["strategy"] == "SPREAD"  # one node: the hosts are emulated
     # and back to the plain layout, with actors of its own
     assert run(engine, LARGEST)[2].status == "ok"
+
+
+def test_colocated_servers_share_the_bundles_of_the_workers(engine, run_trial):
+    rows, evals, summary = run(engine, COLOCATED)
+    assert summary.status == "ok"
+    table = ray.util.placement_group_table(engine._pool._group)
+    assert [bundle["CPU"] for _, bundle in sorted(table["bundles"].items())] == [2.0, 2.0]
+    assert (summary.pushes_sent, summary.pushes_acknowledged, summary.pushes_applied) == (32,) * 3
+    vector = 8 * 4 * (9610 + 1)
+    assert summary.bytes_sent[:2] == (vector, vector)
+    assert sum(summary.bytes_sent[2:]) == 2 * vector
+    # the same as of one server, which has all of the parameters that are evaluated
+    plain = run_trial(make_cell("ps-sync", 2, eval_every=3))
+    assert {(row.rank, row.step): row.loss for row in rows} == plain.losses()
+    learner, points = plain.nodes[-1].learner, plain.nodes[-1].checkpoints
+    assert [(row.step, row.samples, (row.loss, row.accuracy)) for row in evals] == [
+        (point.step, point.samples, learner.evaluate(point.parameters)) for point in points
+    ]
+    assert [row.step for row in evals] == [3, 6, 8]
 
 
 def test_cpus_of_a_worker_are_its_threads_and_what_ray_reserves(engine):

@@ -92,7 +92,8 @@ def record_sums(nodes):
     def spy(node, store, parameters):
         apply, history = store.apply, noted.setdefault(node, [])
 
-        def applied(contributions):
+        def applied(contributions, scale=1.0):
+            assert scale == 1.0
             contributions = list(contributions)
             total = contributions[0]
             before = parameters().clone()

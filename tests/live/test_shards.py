@@ -106,6 +106,15 @@ def test_more_shards_than_letters_are_refused():
     check_shards([cell])
 
 
+def test_of_several_servers_each_keeps_as_many_shards():
+    options = {"task": {"payload": "68 KiB"}, "bucket": "2 KiB"}
+    check_shards([make_cell("synchronous", 2, servers=2, **options)])  # 17 each
+    options["task"] = {"payload": "200 KiB"}
+    with pytest.raises(SpecError, match=r"would be 34; write at least 2136 B$"):
+        check_shards([make_cell("synchronous", 2, servers=3, **options)])
+    check_shards([make_cell("synchronous", 2, servers=3, **options | {"bucket": "2136 B"})])
+
+
 def test_a_bucket_of_no_whole_elements_is_cut_as_it_is_counted():
     # 1027 B hold 256 elements, so that 32 x 1027 B of them make 33 shards
     cell = make_cell("synchronous", 2, task={"payload": "32864 B"}, bucket="1027 B")

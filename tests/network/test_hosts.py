@@ -1,4 +1,4 @@
-"""Rank r is on host r // ranks_per_host; servers follow on hosts of their own."""
+"""Which host each process is on: rank r is on host r // ranks_per_host, servers by placement."""
 
 import pytest
 
@@ -16,3 +16,17 @@ from psbench.network import logical_hosts
 )
 def test_hosts(workers, servers, ranks_per_host, hosts):
     assert logical_hosts(workers=workers, servers=servers, ranks_per_host=ranks_per_host) == hosts
+
+
+@pytest.mark.parametrize(
+    ("workers", "servers", "ranks_per_host", "hosts"),
+    [
+        (4, 2, 2, (0, 0, 1, 1, 0, 1)),
+        (4, 1, 1, (0, 1, 2, 3, 0)),
+        (3, 5, 2, (0, 0, 1, 0, 1, 0, 1, 0)),
+        (2, 2, 8, (0, 0, 0, 0)),
+    ],
+)
+def test_colocated_servers_are_on_the_ranks_hosts_in_turn(workers, servers, ranks_per_host, hosts):
+    options = {"workers": workers, "servers": servers, "ranks_per_host": ranks_per_host}
+    assert logical_hosts(**options, colocated=True) == hosts

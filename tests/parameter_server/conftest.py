@@ -1,249 +1,336 @@
-"""Histories of workers that keep to the protocol, and what must hold of each.
+"""Workers that keep to the protocol, shards that are asked twice or restarted, and what must hold.
 
-`play` makes moves and logs each with what a core decided on it; the checks read nothing but the
-log.
+Every decision is held against this file's own count of what was delivered and settled, never
+against what a core says of itself.
 """
 
 import dataclasses
+import json
+import math
 
 import pytest
 
-from psbench.parameter_server import Apply, Push, Reply
+from psbench.parameter_server import (
+    Apply,
+    Asynchronous,
+    BoundedStaleness,
+    Drop,
+    InTurn,
+    Push,
+    Reply,
+    ShardCore,
+    Staleness,
+    Synchronous,
+)
 
+SHARDS = 2
+MUST = ("push", "deliver", "finish")  # what workers do without being asked
 
-@dataclasses.dataclass(frozen=True)
-class Move:
-    """What a worker does: push, repeat a push, pull, leave or join."""
-
-    kind: str
-    worker: int
-    push: Push | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Entry:
-    """A move, what the core decided on it, and who was a member after it."""
-
-    move: Move
-    decisions: tuple
-    members: frozenset
-
-
-class Workers:
-    """Workers that wait for the answer to a push before they do anything but repeat it or leave."""
-
-    def __init__(self, world):
-        self.world = world
-        self.known = dict.fromkeys(range(world), 0)  # each member's version of the parameters
-        self.sent = {worker: [] for worker in range(world)}
-        self.waiting = set()
-
-    def moves(self):
-        for worker in range(self.world):
-            if worker not in self.known:
-                yield Move("join", worker)
-                continue
-            yield Move("leave", worker)
-            sent = self.sent[worker]
-            for push in sent[-2:]:  # the last delivered again, or the one before it, late
-                yield Move("repeat", worker, push)
-            if worker not in self.waiting:
-                yield Move("pull", worker)
-                version = self.known[worker]
-                yield Move(
-                    "push", worker, Push(worker=worker, seq=len(sent), pulled_version=version)
-                )
-
-    def repeat(self, worker):
-        return Move("repeat", worker, self.sent[worker][-1])
-
-    def make(self, move, core):
-        decisions = deliver(core, move)
-        if move.kind == "push":
-            self.sent[move.worker].append(move.push)
-            self.waiting.add(move.worker)
-        elif move.kind in ("leave", "join"):
-            self.waiting.discard(move.worker)
-            self.sent[move.worker] = []
-            self.known.pop(move.worker, None)
-        for reply in decisions:
-            if isinstance(reply, Reply):
-                self.known[reply.worker] = reply.version
-                self.waiting.discard(reply.worker)
-        return Entry(move, tuple(decisions), frozenset(self.known))
-
-
-def deliver(core, move):
-    """Return what the core decides on a move."""
-    match move.kind:
-        case "push" | "repeat":
-            return core.on_push(move.push)
-        case "pull":
-            return core.on_pull(move.worker)
-        case "leave":
-            return core.on_leave(move.worker)
-    return core.on_join(move.worker)
-
-
-def play(core, workers, choose, num_moves):
-    """Return the log of `num_moves` moves, each picked by `choose` from those that are possible."""
-    return [workers.make(choose(list(workers.moves())), core) for _ in range(num_moves)]
-
-
-def all_histories(make_core, world, num_moves):
-    """Yield the log of every sequence of moves of that length."""
-    path = []
-    while True:
-        sizes, here = [], list(path)
-
-        def choose(moves, sizes=sizes, here=here):
-            if len(here) == len(sizes):
-                here.append(0)
-            sizes.append(len(moves))
-            return moves[here[len(sizes) - 1]]
-
-        yield play(make_core(range(world)), Workers(world), choose, num_moves)
-        path = here
-        while path and path[-1] + 1 == sizes[len(path) - 1]:
-            path.pop()
-        if not path:
-            return
-        path[-1] += 1
-
-
-def check_versions(log):
-    """Versions go up by one, and an answer carries the one there is."""
-    version = 0
-    for entry in log:
-        for decision in entry.decisions:
-            version += isinstance(decision, Apply)
-            assert decision.version == version
-
-
-def check_exactly_once(log):
-    """What is applied was delivered and not applied before; who is answered has been applied."""
-    unapplied = {}
-    for entry in log:
-        move = entry.move
-        if move.kind == "push":
-            unapplied[move.worker] = move.push.seq
-        elif move.kind in ("leave", "join"):
-            unapplied.pop(move.worker, None)
-        for decision in entry.decisions:
-            if isinstance(decision, Apply):
-                for part in decision.contributions:
-                    assert unapplied.pop(part.worker, None) == part.seq
-            else:
-                assert decision.worker not in unapplied
-
-
-def check_staleness(log):
-    """It is the versions made between pull and apply, and adds up to the span of versions seen."""
-    pushed, known, spans, sums, version = {}, {}, {}, {}, 0
-    for entry in log:
-        move = entry.move
-        if move.kind == "push":
-            pushed[move.worker] = move.push.pulled_version
-        fresh = {move.worker} if move.kind == "push" else set()
-        for decision in entry.decisions:
-            if isinstance(decision, Apply):
-                for part in decision.contributions:
-                    assert part.staleness == version - pushed[part.worker]
-                    sums[part.worker] = sums.get(part.worker, 0) + part.staleness + 1
-                    fresh.add(part.worker)
-                version += 1
-                continue
-            worker = decision.worker
-            if worker in fresh:  # the answer to a push; a pull or a repeat skips versions
-                spans[worker] = spans.get(worker, 0) + decision.version - known.get(worker, 0)
-            known[worker] = decision.version
-    for worker in spans.keys() | sums.keys():
-        assert sums.get(worker) == spans.get(worker)
-
-
-def check_answers(log):
-    """Nobody is answered who asked nothing, or twice, or with a seq not the last applied."""
-    asked, applied = set(), {}
-    for entry in log:
-        move = entry.move
-        asked.add(move.worker)
-        if move.kind in ("leave", "join"):
-            applied[move.worker] = -1
-        if move.kind == "leave":
-            asked.discard(move.worker)
-        for decision in entry.decisions:
-            if isinstance(decision, Apply):
-                applied.update({part.worker: part.seq for part in decision.contributions})
-            else:
-                assert decision.worker in asked
-                assert decision.seq == applied.get(decision.worker, -1)
-                asked.discard(decision.worker)
-
-
-def check_progress(log):
-    """Pulls and joins are answered at once; never do all members wait."""
-    waiting = set()
-    for entry in log:
-        waiting.add(entry.move.worker)
-        waiting -= {d.worker for d in entry.decisions if isinstance(d, Reply)}
-        waiting &= entry.members
-        assert entry.move.kind in ("push", "repeat", "leave") or entry.move.worker not in waiting
-        assert not entry.members or waiting != entry.members
-
-
-def check_synchronous(log):
-    """A version has one part of each member, in rank order; all members are answered after it."""
-    for entry in log:
-        if any(isinstance(decision, Apply) for decision in entry.decisions):
-            made, *answers = entry.decisions
-            assert [part.worker for part in made.contributions] == sorted(entry.members)
-            assert [answer.worker for answer in answers] == sorted(entry.members)
-
-
-def check_asynchronous(log):
-    """A push is applied at once, alone, and answered with the version it made."""
-    for entry in log:
-        kinds = [type(decision) for decision in entry.decisions]
-        if entry.move.kind != "push":
-            assert Apply not in kinds
-            continue
-        assert kinds == [Apply, Reply]
-        made, answer = entry.decisions
-        assert [part.worker for part in made.contributions] == [entry.move.worker]
-        assert (answer.worker, answer.version) == (entry.move.worker, made.version)
-
-
-CHECKS = (check_versions, check_exactly_once, check_staleness, check_answers, check_progress)
-CHECKS_OF = {
-    "synchronous": (*CHECKS, check_synchronous),
-    "asynchronous": (*CHECKS, check_asynchronous),
+RULES = {
+    "synchronous": Synchronous(),
+    "backup of 1": Synchronous(backup=1),
+    "backup of 2": Synchronous(backup=2),
+    "asynchronous": Asynchronous(),
+    "ssp 0": BoundedStaleness(bound=0),
+    "ssp 1": BoundedStaleness(bound=1),
+    "ssp inf": BoundedStaleness(bound=math.inf),
+    "ssp 0, clock": BoundedStaleness(bound=0, reads="clock"),
+    "ssp 1, clock": BoundedStaleness(bound=1, reads="clock"),
+    "in turn, 0": InTurn(),
+    "in turn, 2": InTurn(staleness=Staleness(weights={2: 1})),
+    "in turn, 0 or 3": InTurn(staleness=Staleness(weights={0: 1, 3: 1})),
 }
 
 
-@pytest.fixture(scope="session")
-def checks():
-    """The checks of each rule, by the rule's name and their own (without "check_")."""
-    return {
-        rule: {check.__name__.removeprefix("check_"): check for check in of_rule}
-        for rule, of_rule in CHECKS_OF.items()
-    }
+@dataclasses.dataclass
+class Worker:
+    """A member as one shard knows it."""
+
+    first_clock: int = 0
+    known: int = 0  # version of its parameters
+    log: tuple = ()  # its pushes
+    delivered: int = 0  # of them
+    settled: int = 0
+    answered: bool = True
+
+    @property
+    def clock(self):
+        return self.first_clock + self.delivered
 
 
-@pytest.fixture(scope="session", name="deliver")
-def _deliver():
-    return deliver
+@dataclasses.dataclass
+class Shard:
+    """A core and its workers, by rank."""
+
+    core: ShardCore
+    workers: dict
+    version: int = 0
+    restarted: bool = False
+
+    def copy(self):
+        core = object.__new__(type(self.core))
+        for name, value in vars(self.core).items():
+            kept = value.copy() if isinstance(value, dict | list | set) else value
+            setattr(core, name, kept)
+        workers = {rank: dataclasses.replace(worker) for rank, worker in self.workers.items()}
+        return Shard(core, workers, self.version, self.restarted)
+
+    def key(self, rule):
+        """What decides of all that can follow."""
+
+        def seen(version):
+            """A version, as far as it matters under the rule."""
+            if isinstance(rule, InTurn):
+                return version
+            return version == self.version if rule.sums_shares else True
+
+        def brief(push):
+            return push.worker, push.seq, seen(push.pulled_version)
+
+        state = vars(self.core)
+        return (
+            self.version if isinstance(rule, InTurn) else 0,
+            () if rule.sums_shares else tuple(state["_clocks"].items()),
+            tuple(map(brief, state["_pending"])),
+            tuple(sorted(state["_waiting"])),
+            tuple(
+                (
+                    rank,
+                    worker.first_clock if isinstance(rule, BoundedStaleness) else 0,
+                    worker.delivered,
+                    worker.settled,
+                    worker.answered,
+                    seen(worker.known),
+                    tuple(map(brief, worker.log[max(0, worker.delivered - 1) :])),
+                )
+                for rank, worker in sorted(self.workers.items())
+            ),
+        )
 
 
-@pytest.fixture(scope="session", name="play")
-def _play():
-    return play
+@dataclasses.dataclass
+class World:
+    """Shards that the same workers push to, `pushes` times each; the rest are budgets."""
+
+    rule: object
+    shards: list
+    ranks: range
+    pushes: int
+    joins: int = 0
+    leaves: int = 0
+    repeats: int = 0
+    restarts: int = 0
+
+    def copy(self):
+        return dataclasses.replace(self, shards=[shard.copy() for shard in self.shards])
+
+    def key(self):
+        shards = sorted(shard.key(self.rule) for shard in self.shards)  # which is which is all one
+        return *shards, self.joins, self.leaves, self.repeats, self.restarts
+
+    def moves(self):
+        """Yield (kind, rank, shard): what may happen next."""
+        for rank in self.shards[0].workers:
+            views = [shard.workers[rank] for shard in self.shards]
+            if all(view.answered and view.delivered == len(view.log) for view in views):
+                yield ("push" if len(views[0].log) < self.pushes else "finish", rank, None)
+            for index, view in enumerate(views):
+                if view.delivered < len(view.log) and view.answered:
+                    yield ("deliver", rank, index)
+                if view.delivered and (self.repeats or self._is_owed(rank, index)):
+                    yield ("repeat", rank, index)
+            if self.leaves:
+                yield ("leave", rank, None)
+        if self.joins:
+            for rank in self.ranks:
+                yield ("join", rank, None)
+        if self.restarts:
+            for index in range(SHARDS):
+                yield ("restart", None, index)
+
+    def _is_owed(self, rank, index):
+        """Whether a restarted core forgot that this worker waits."""
+        shard = self.shards[index]
+        waits = not shard.workers[rank].answered
+        return shard.restarted and waits and rank not in shard.core._waiting
+
+    def make(self, move):
+        """Make a move. Raises AssertionError where a decision on it is wrong."""
+        kind, rank, index = move
+        match kind:
+            case "push":
+                for shard in self.shards:
+                    worker = shard.workers[rank]
+                    push = Push(worker=rank, seq=len(worker.log), pulled_version=worker.known)
+                    worker.log = (*worker.log, push)
+            case "deliver":
+                worker = self.shards[index].workers[rank]
+                worker.delivered += 1
+                self._tell(index, worker)
+            case "repeat":
+                self.repeats -= not self._is_owed(rank, index)
+                self._tell(index, self.shards[index].workers[rank])
+            case "leave" | "finish":
+                self.leaves -= kind == "leave"
+                for shard in self.shards:
+                    decisions = self._without(shard, rank, shard.core.on_leave(rank))
+                    self._check(shard, decisions)
+            case "join":
+                self.joins -= 1
+                for shard in self.shards:
+                    self._join(shard, rank)
+            case "restart":
+                self.restarts -= 1
+                self._restart(self.shards[index])
+
+    def _tell(self, index, worker):
+        """Deliver its last delivered push to a shard, perhaps again: its answer may be lost."""
+        worker.answered = False
+        shard = self.shards[index]
+        self._check(shard, shard.core.on_push(worker.log[worker.delivered - 1]))
+
+    def _without(self, shard, rank, decisions):
+        """Forget a worker; return the decisions but those that drop what it had delivered."""
+        worker = shard.workers.pop(rank, None)
+        open_seqs = range(worker.settled, worker.delivered) if worker else ()
+        drops = decisions[: len(open_seqs)]
+        assert [(d.push.worker, d.push.seq) for d in drops] == [(rank, seq) for seq in open_seqs]
+        assert all(isinstance(drop, Drop) for drop in drops)
+        return decisions[len(open_seqs) :]
+
+    def _join(self, shard, rank):
+        decisions = self._without(shard, rank, shard.core.on_join(rank))
+        clocks = [other.first_clock + other.settled for other in shard.workers.values()]
+        if self.rule.sums_shares or isinstance(self.rule, InTurn):
+            clocks = []
+        shard.workers[rank] = Worker(first_clock=min(clocks, default=0), answered=False)
+        assert decisions[0] == Reply(worker=rank, seq=-1, version=shard.version)
+        self._check(shard, decisions)
+
+    def _restart(self, shard):
+        """End the core and begin with what it last said of its state; what it had heard and not
+        settled is delivered again."""
+        core = ShardCore(shard.core.rule, [])
+        core.restore(json.loads(json.dumps(shard.core.snapshot())))
+        shard.core, shard.restarted = core, True
+        for worker in shard.workers.values():
+            if worker.delivered > worker.settled:
+                worker.delivered, worker.answered = worker.settled, True
+
+    def _check(self, shard, decisions):
+        """Hold a shard's decisions against what was delivered to it, and note what they settle."""
+        for decision in decisions:
+            if isinstance(decision, Reply):
+                self._check_answer(shard, decision)
+                continue
+            is_made = isinstance(decision, Apply)
+            parts = decision.contributions if is_made else (decision.push,)
+            for part in parts:
+                worker = shard.workers[part.worker]
+                # of what was delivered, the next one not settled: exactly once, in order
+                assert part.seq == worker.settled < worker.delivered
+                assert part.staleness == shard.version - worker.log[part.seq].pulled_version
+                worker.settled += 1
+            if is_made:
+                shard.version += 1
+                assert decision.version == shard.version
+                self._check_version(shard, parts)
+            else:
+                self._check_drop(shard, *parts)
+
+    def _check_version(self, shard, parts):
+        rule, update = self.rule, shard.version - 1
+        if rule.sums_shares:
+            ranks = [part.worker for part in parts]
+            assert ranks == sorted(set(ranks))
+            assert len(parts) == max(1, len(shard.workers) - rule.backup)
+            assert all(part.staleness == 0 for part in parts)
+            return
+        (part,) = parts
+        if isinstance(rule, InTurn):
+            assert part.staleness == min(update, rule.staleness.of(update))
+        if isinstance(rule, BoundedStaleness) and rule.reads == "clock":
+            # all had pushed that clock, and lower ones come first, of equals lower ranks
+            own = shard.workers[part.worker]
+            clock = own.first_clock + own.settled - 1
+            assert all(other.clock > clock for other in shard.workers.values())
+            rest = [
+                (other.first_clock + other.settled, rank) for rank, other in shard.workers.items()
+            ]
+            assert min(rest) > (clock, part.worker)
+
+    def _check_drop(self, shard, part):
+        if isinstance(self.rule, InTurn):
+            update = shard.version
+            assert part.staleness != min(update, self.rule.staleness.of(update))
+        else:
+            assert self.rule.backup
+            assert part.staleness > 0
+
+    def _check_answer(self, shard, answer):
+        rule, worker = self.rule, shard.workers[answer.worker]
+        assert not worker.answered
+        assert answer.seq == worker.delivered - 1
+        if isinstance(rule, InTurn):
+            assert max(0, shard.version - rule.oldest_read) <= answer.version <= shard.version
+        else:
+            assert answer.version == shard.version
+        if isinstance(rule, BoundedStaleness):
+            slowest = min(other.clock for other in shard.workers.values())
+            assert worker.clock - slowest <= rule.bound or not worker.log
+        if not (isinstance(rule, BoundedStaleness) and rule.reads == "clock"):
+            assert worker.settled == worker.delivered
+        assert answer.version >= worker.known or isinstance(rule, InTurn)
+        worker.known, worker.answered = answer.version, True
+
+    def is_stuck(self):
+        """Whether workers are left, and none can do anything."""
+        owed = any(
+            self._is_owed(rank, index)
+            for index, shard in enumerate(self.shards)
+            for rank in shard.workers
+        )
+        return bool(self.shards[0].workers) and not (
+            owed or any(kind in MUST for kind, _, _ in self.moves())
+        )
 
 
-@pytest.fixture(scope="session", name="all_histories")
-def _all_histories():
-    return all_histories
+def new_world(make_core, *, workers=3, pushes=3, **budgets):
+    """A world of cores that `make_core` gives for its members."""
+    shards = [
+        Shard(make_core(range(workers)), {rank: Worker() for rank in range(workers)})
+        for _ in range(SHARDS)
+    ]
+    return World(shards[0].core.rule, shards, range(workers), pushes, **budgets)
 
 
-@pytest.fixture(scope="session", name="new_workers")
-def _new_workers():
-    return Workers
+def explore(world):
+    """Visit every state that can be reached; return how many there are."""
+    seen, todo = {world.key()}, [world]
+    while todo:
+        world = todo.pop()
+        assert not world.is_stuck(), "workers wait for ever"
+        for move in world.moves():
+            after = world.copy()
+            after.make(move)
+            key = after.key()
+            if key not in seen:
+                seen.add(key)
+                todo.append(after)
+    return len(seen)
+
+
+@pytest.fixture(scope="session", name="new_world")
+def _new_world():
+    return new_world
+
+
+@pytest.fixture(scope="session", name="explore")
+def _explore():
+    return explore
+
+
+@pytest.fixture(params=sorted(RULES))
+def rule(request):
+    """Each consistency rule, with each kind of parameter."""
+    return RULES[request.param]

@@ -84,13 +84,14 @@ def test_steps_of_an_older_psbench_lack_what_it_did_not_know(tmp_path):
         stream.write([_row(0, 0), _row(1, 0)])
     with pa.ipc.open_stream(stream.path.read_bytes()) as reader:
         old = reader.read_all().drop_columns(
-            ["enters", "exits", "sents", "update_begins", "update_ends"]
+            ["enters", "exits", "sents", "update_begins", "update_ends", "version_spread"]
         )
     with pa.ipc.new_stream(str(stream.path), old.schema) as writer:
         writer.write_table(old)
     table = _read_one(run).table
     assert table.column_names == list(StepRow._fields)
     assert table["enters"].to_pylist() == table["update_ends"].to_pylist() == [[], []]
+    assert table["version_spread"].to_pylist() == [-1, -1]
     assert table["rank"].to_pylist() == [0, 1]
 
 
