@@ -37,7 +37,7 @@ class Server:
         self.learner = build_learner(
             cell, seed=trial.seed, repeat=trial.repeat, rank=0, allocate=torch.zeros
         )
-        rule = job.rule()
+        rule, learning_rate = job.rule(), job.learning_rate()
         self._per_step = 1 if rule.sums_shares else cell.workers
         self._trial = ServedTrial(cell, versions_per_step=self._per_step)
         self._decides = transport.rank == cell.processes - 1
@@ -50,6 +50,7 @@ class Server:
             ServedShard(
                 self.learner.store(span.start, span.stop, allocate=transport.allocate),
                 rule,
+                learning_rate,
                 self._letters,
                 number=span.index,
                 shares=rank_shares(cell.global_batch, cell.workers),

@@ -29,6 +29,7 @@ from psbench.units import count
 
 Count = Annotated[int, Field(ge=1)]
 _HAVE_AN_ALL_REDUCE = ("auto", "gloo", "nccl")
+_OF_LEARNING = ("lr_rule", "clip_norm")
 _NOT_IN_A_PLAIN_LOOP = ("accumulate", "compute", "eval_every")
 Workers = Annotated[int, Field(ge=1, le=65_536)]
 
@@ -147,6 +148,15 @@ class Cell(Frozen):
             raise conflict(f"backup: of {count(workers, 'worker')} some are to be waited for")
         return strategy
 
+    @field_validator("strategy")
+    @classmethod
+    def _gradients_are_learned_from(cls, strategy: Strategy, info: ValidationInfo) -> Any:
+        if isinstance(strategy, ParameterServer) and isinstance(info.data.get("task"), PayloadTask):
+            for name in _OF_LEARNING:
+                if getattr(strategy, name) != type(strategy).model_fields[name].default:
+                    raise conflict(f"{name}: a payload task learns nothing; leave it out")
+        return strategy
+
     @field_validator("accumulate", "reduce", "lr_scaling", "compute", "eval_every", "target")
     @classmethod
     def _has_a_meaning(cls, value: Any, info: ValidationInfo) -> Any:
@@ -241,6 +251,19 @@ class Cell(Frozen):
             )
         return cluster
 
+    @field_validator("cluster")
+    @classmethod
+    def _one_server_clips(cls, cluster: Cluster | None, info: ValidationInfo) -> Any:
+        strategy, workers = info.data.get("strategy"), info.data.get("workers", 0)
+        if isinstance(strategy, ParameterServer) and strategy.clip_norm is not None and workers:
+            servers = _servers(strategy, workers, cluster)
+            if servers > 1:
+                raise conflict(
+                    f"strategy.clip_norm is by the norm of the whole vector, and {servers} servers"
+                    " on these hosts keep parts of it; write strategy.servers: 1"
+                )
+        return cluster
+
     @field_validator("device")
     @classmethod
     def _device_is_reserved(cls, device: Device, info: ValidationInfo) -> Device:
@@ -284,8 +307,7 @@ class Cell(Frozen):
         """Server processes, each with an even part of the vector."""
         if not isinstance(self.strategy, ParameterServer):
             return 0
-        per_host = self.ranks_per_host if is_colocated(self.strategy) else None
-        return self.strategy.servers or (-(-self.workers // per_host) if per_host else 1)
+        return _servers(self.strategy, self.workers, self.cluster)
 
     @property
     def processes(self) -> int:
@@ -343,6 +365,11 @@ class Cell(Frozen):
     def label(self) -> str:
         """The strategy and the number of workers, for people: "ring, 4 workers"."""
         return f"{strategy_label(self.strategy)}, {count(self.workers, 'worker')}"
+
+
+def _servers(strategy: ParameterServer, workers: int, cluster: Cluster | None) -> int:
+    per_host = cluster.per_host(workers) if cluster and is_colocated(strategy) else None
+    return strategy.servers or (-(-workers // per_host) if per_host else 1)
 
 
 def _gpus_per_worker(cluster: Cluster | None) -> float:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from psbench.parts import even_parts
-from psbench.spec import Cell, ModelTask, PayloadTask, Reduce
+from psbench.spec import Cell, ModelTask, ParameterServer, PayloadTask, Reduce
 from psbench.training.batches import GlobalBatches, rank_slice
 from psbench.training.flat import flatten
 from psbench.training.loss import Loss
@@ -68,7 +68,7 @@ class Learner(Protocol):
 
     def store(self, start: int, stop: int, *, allocate: Allocate = torch.zeros) -> TorchStore:
         """Return a store, for a server, of a copy of the present parameters [start, stop), in
-        memory of `allocate`."""
+        memory of `allocate`. It clips gradients where the servers of the cell are to."""
 
     def loss(self) -> float:
         """Return the loss that `parameters` carries; NaN where the task has none."""
@@ -118,6 +118,8 @@ class ModelLearner:
     ) -> None:
         self._task: Task = build_task(spec)
         self._optimizer = cell.optimizer
+        strategy = cell.strategy
+        self._clip_norm = strategy.clip_norm if isinstance(strategy, ParameterServer) else None
         dtype = DTYPES[spec.dtype]
         self._model = build_model(self._task, dtype, seed=seed, repeat=repeat)
         numel = sum(p.numel() for p in self._model.parameters()) + self.carried
@@ -188,7 +190,7 @@ class ModelLearner:
     def store(self, start: int, stop: int, *, allocate: Allocate = torch.zeros) -> TorchStore:
         shard = _copied(self.parameters[start:stop], allocate)
         carried = max(0, stop - max(start, self.parameters.numel() - self.carried))
-        return TorchStore(shard, self._optimizer, carried=carried)
+        return TorchStore(shard, self._optimizer, carried=carried, clip_norm=self._clip_norm)
 
     def loss(self) -> float:
         return float(self.parameters[-1])
