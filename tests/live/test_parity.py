@@ -92,14 +92,14 @@ def record_sums(nodes):
     def spy(node, store, parameters):
         apply, history = store.apply, noted.setdefault(node, [])
 
-        def applied(contributions):
+        def applied(contributions, scale=1.0, **step):
             contributions = list(contributions)
             total = contributions[0]
             before = parameters().clone()
             for other in contributions[1:]:
                 total.add_(other)
             history.append((before, total.clone()))
-            apply([total])
+            apply([total], scale, **step)
 
         store.apply = applied
 
