@@ -212,10 +212,10 @@ class ServedShard:
         works = self._letters.send(worker, words, vector)
         self._outbox.sent(worker, copy, works)
 
-    def copy_to_keep(self) -> Tensor:
-        """Return a copy of the parameters that is never written to: often the very one that answers
-        were sent from, and then it costs the trial no time."""
-        return self._outbox.keep(self._outbox.copy(self.parameters, self.core.version))
+    def copy_to_keep(self, version: int) -> Tensor:
+        """Return a copy of the parameters, which are of that version, that is never written to:
+        often the very one that answers were sent from, and then it costs the trial no time."""
+        return self._outbox.keep(self._outbox.copy(self.parameters, version))
 
     def _held_ns(self, taken_ns: int) -> int:
         """Return how long a push that was taken then has waited for others."""

@@ -151,3 +151,14 @@ def test_a_drawn_staleness_is_the_same_in_every_run(run_trial):
     )
     assert sorted(first) == sorted(again)
     assert {0, 2, 6} <= set(first)
+
+
+@pytest.mark.parametrize("bucket", [None, "4 KiB"])
+@pytest.mark.parametrize("k", [0, 8])
+def test_each_point_is_evaluated_also_where_one_push_makes_several_versions(k, bucket, run_trial):
+    """A push whose turn it is lets those go on that came before theirs."""
+    strategy = ASYNC | {"staleness": k} | ({"bucket": bucket} if bucket else {})
+    outcome = run_trial(make_cell(3, strategy=strategy, steps=20, eval_every=1))
+    points = outcome.nodes[3].checkpoints
+    assert [point.step for point in points] == list(range(1, 21))
+    assert [point.samples for point in points] == [30 * step for step in range(1, 21)]
