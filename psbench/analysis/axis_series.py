@@ -77,7 +77,7 @@ def _groups(manifest: dict[str, Any], axis: str) -> dict[tuple[str, str], list[s
     for cell in manifest["cells"]:
         strategy = cell["strategy"]
         if axis.startswith("strategy."):  # the label names the value on the axis
-            strategy = strategy.partition("(")[0]
+            strategy = strategy.partition("(")[0].partition(":")[0]
         groups.setdefault((strategy, _all_but(cell["fields"], axis)), []).append(cell["id"])
     return groups
 

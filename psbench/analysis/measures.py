@@ -24,13 +24,16 @@ CLOCK_NOISE_S = 1e-4
 
 
 def synchronisation(strategy: dict[str, Any]) -> Synchronisation:
-    """Return how ranks wait for each other under `strategy`, a cell's field of that name."""
+    """Return how ranks wait for each other under `strategy`, a cell's field of that name: under
+    one of local steps, where they do."""
     if strategy["kind"] in ("none", "bare"):
         return "none"
     if strategy["kind"] == "ddp":
         return "unseen"
     if strategy["kind"] == "parameter_server":
         return _CONSISTENCIES[strategy["consistency"]]
+    if "over" in strategy:
+        return synchronisation(strategy["over"])
     assert strategy["kind"] in ("all_reduce", "native"), f"who waits under {strategy}?"
     return "synchronous"
 
@@ -62,9 +65,10 @@ def derive_steps(
             sync_s=sync_s, wait_s=0.0, comm_s=0.0, exposed_sync_s=exposed_sync_s, exposed_comm_s=0.0
         )
     if kind == "asynchronous":
-        # a push may be taken up before its sender knows that it is sent: no queue then
-        queue_s = steps["queue_s"].clip(lower=0.0) if one_clock else math.nan
-        steps = steps.assign(queue_s=queue_s)
+        # a push may be taken up before its sender knows that it is sent: no queue then, as in a
+        # step that pushed nothing
+        queue_s = steps["queue_s"].clip(lower=0.0).where(sync_s > 0.0, 0.0)
+        steps = steps.assign(queue_s=queue_s if one_clock else math.nan)
         wait_s: Any = math.nan
         comm_s, exposed_comm_s = sync_s - steps["queue_s"], exposed_sync_s - steps["queue_s"]
     else:
@@ -101,9 +105,12 @@ class Synchronisations:
 
     @staticmethod
     def of(steps: pd.DataFrame) -> "Synchronisations":
-        """Return those of a trial's step rows, which have all as many buckets."""
-        if steps["enters"].map(len).max() > 0:
-            enters, exits = (np.stack(list(steps[name])) for name in ("enters", "exits"))
+        """Return those of a trial's step rows, which have all as many buckets or, where nothing is
+        synchronised, one moment in the place of all."""
+        buckets = int(steps["enters"].map(len).max())
+        if buckets > 0:
+            enters = _padded(steps["enters"], steps["enter_s"], buckets)
+            exits = _padded(steps["exits"], steps["exit_s"], buckets)
         else:
             enters, exits = (steps[[name]].to_numpy(dtype=float) for name in ("enter_s", "exit_s"))
         computed = (steps["begin_s"] + steps["compute_s"]).to_numpy(dtype=float)[:, None]
@@ -124,6 +131,14 @@ class Synchronisations:
         # of each interval, what lies beyond all that began before it
         gone = np.concatenate([np.full((len(ends), 1), -np.inf), reached[:, :-1]], axis=1)
         return np.maximum(0.0, ends - np.maximum(begins, gone)).sum(axis=1)
+
+
+def _padded(
+    times: "pd.Series[Any]", moments: "pd.Series[float]", width: int
+) -> npt.NDArray[np.float64]:
+    """Return `times`, sequences of `width` or none, as rows; a moment stands for all of none."""
+    rows = zip(times, moments, strict=True)
+    return np.array([list(own) if len(own) else [moment] * width for own, moment in rows])
 
 
 def busiest_bytes_per_step(sent: tuple[int, ...], received: tuple[int, ...], steps: int) -> float:

@@ -1,6 +1,7 @@
 """The Ray cluster of a run: joined where there is one already, else embedded here."""
 
 import contextlib
+import functools
 import logging
 import os
 import socket
@@ -10,8 +11,10 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import ray
+import ray._private.services
 import torch
 
 from psbench.errors import PlacementError
@@ -76,18 +79,35 @@ def _check_gpus(wanted: float, there: float, *, where: str) -> None:
 
 def _start(num_cpus: int, folder: Path, store: int | None) -> None:
     try:
-        ray.init(
-            address="local",
-            num_cpus=num_cpus,
-            include_dashboard=False,
-            object_store_memory=store,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            _temp_dir=str(folder),
-        )
+        with _in_groups_of_their_own():
+            ray.init(
+                address="local",
+                num_cpus=num_cpus,
+                include_dashboard=False,
+                object_store_memory=store,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                _temp_dir=str(folder),
+            )
     except Exception as error:  # Ray raises just that where its processes do not come up
         reason = " ".join(str(error).split())
         raise PlacementError(f"Ray did not start with {num_cpus} logical CPUs: {reason}") from error
+
+
+@contextlib.contextmanager
+def _in_groups_of_their_own() -> Iterator[None]:
+    """Have Ray start its processes in process groups of their own.
+
+    `timeout` and many schedulers send SIGTERM to our whole group. It is for us to end Ray's
+    processes then: without them Ray waits for a minute and ends this process in its own way.
+    """
+    services: Any = ray._private.services
+    popen = services.ConsolePopen
+    services.ConsolePopen = functools.partial(popen, process_group=0)
+    try:
+        yield
+    finally:
+        services.ConsolePopen = popen
 
 
 def _join(address: str) -> None:

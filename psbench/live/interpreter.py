@@ -20,17 +20,23 @@ from psbench.live.ddp import ddp_over
 from psbench.live.device import Device
 from psbench.live.headers import Header
 from psbench.live.messages import End
-from psbench.live.parameter_client import Asked, Exchange, ParameterClient
+from psbench.live.parameter_client import Answers, Asked, Exchange, ParameterClient
 from psbench.live.staging import Carried, carried_by
 from psbench.live.transports import Transport, guarded
 from psbench.network import ComputeTime
 from psbench.schedules import Schedule
+from psbench.spec import Sgd
 from psbench.strategies import (
     AllReduce,
     Apply,
+    ApplyOuter,
+    Approach,
     Command,
     Compute,
     ComputeByDdp,
+    KeepCentre,
+    Offer,
+    OuterGradient,
     Pull,
     Push,
     Ready,
@@ -39,7 +45,7 @@ from psbench.strategies import (
     Step,
     Wait,
 )
-from psbench.training import Learner, Progress
+from psbench.training import Centre, Learner, Progress
 
 COLLECTIVES = 0
 """The channel of all-reduces."""
@@ -107,6 +113,7 @@ class Interpreter:
         *,
         world: int,
         generation: int,
+        first_seq: int = 0,
         compute_time: ComputeTime | None = None,
         device: Device,
     ) -> None:
@@ -115,18 +122,26 @@ class Interpreter:
         self._transport = transport
         self._world = world
         self._generation = generation
+        self._first_seq = first_seq
         self._device = device
         self._buckets: dict[Span, Carried] = {}
         self._collectives: dict[Span, Collective] = {}
         self._beside: ComputeThread | None = None
+        self._centre: Centre | None = None
         self._distributed = False
         self._shards: dict[Shard, Served] = {}
+        self._answers: dict[int, Answers] = {}
         self.counters = Counters()
 
     @property
     def clients(self) -> list[ParameterClient]:
         """The clients of the servers talked to so far."""
         return [shard.client for shard in self._shards.values()]
+
+    @property
+    def agreed(self) -> Tensor:
+        """The flat vector that the ranks have agreed on, where they have."""
+        return self._learner.parameters if self._centre is None else self._centre.parameters
 
     def run(self, commands: Step, step: int) -> StepTimes:
         """Carry out all commands of a step."""
@@ -150,8 +165,8 @@ class Interpreter:
                 times.compute_s += time.monotonic() - started
             case Ready(handle=Computing() as computing, bucket=bucket):
                 computing.wait_for(bucket.start)
-            case Apply():
-                self._learner.apply()
+            case Apply() | KeepCentre() | OuterGradient() | Offer() | ApplyOuter() | Approach():
+                self._update(command)
                 self._device.synchronize()
                 times.update_s += time.monotonic() - started
             case Push(shard=shard):
@@ -174,6 +189,27 @@ class Interpreter:
             case Wait(handle=handle):
                 self._finish(handle, times)
         return None
+
+    def _update(self, command: Command) -> None:
+        """Carry out what changes the vectors of this rank alone."""
+        match command, self._centre:
+            case Apply(), centre:
+                self._learner.apply()
+                if centre is not None:
+                    centre.watch()
+            case KeepCentre(outer=outer), _:
+                optimizer = None if outer is None else Sgd(kind="sgd", **vars(outer))
+                self._centre = self._learner.centre(optimizer)
+            case OuterGradient(), Centre() as centre:
+                centre.outer_gradient()
+            case Offer(), Centre() as centre:
+                centre.offer()
+            case ApplyOuter(), Centre() as centre:
+                centre.apply()
+            case Approach(rate=rate), Centre() as centre:
+                centre.draw(rate)
+            case _:
+                raise AssertionError(f"{command} without a centre")
 
     def _compute(self, command: Compute | ComputeByDdp, step: int) -> int:
         pace = self._pace(step, command.parts)
@@ -234,6 +270,8 @@ class Interpreter:
             case Awaited():
                 exchange = handle.asked.finish()
                 handle.parameters.bring_back()
+                if self._centre is not None:
+                    self._centre.tell_loss()
                 _take_up(exchange, handle.asked.client.server, times)
                 times.exits.append(time.monotonic())
             case Computing():
@@ -286,14 +324,17 @@ class Interpreter:
         if shard not in self._shards:
             part = slice(shard.span.start, shard.span.stop)
             gradients = carried_by(self._transport, self._learner.gradients[part])
-            parameters = carried_by(self._transport, self._learner.parameters[part])
+            parameters = carried_by(self._transport, self.agreed[part])
+            server = self._world + shard.server
+            if server not in self._answers:
+                self._answers[server] = Answers(self._transport, server)
             client = ParameterClient(
-                self._transport,
-                server=self._world + shard.server,
+                self._answers[server],
                 shard=shard.span.index,
                 gradients=gradients.vector,
                 parameters=parameters.vector,
                 generation=self._generation,
+                first_seq=self._first_seq,
                 counters=self.counters,
             )
             self._shards[shard] = Served(client, gradients, parameters)

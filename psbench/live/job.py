@@ -19,7 +19,7 @@ from psbench.parameter_server import (
     Synchronous,
 )
 from psbench.results import TrialStatus
-from psbench.spec import AllReduce, ParameterServer, Trial
+from psbench.spec import AllReduce, LocalSteps, ParameterServer, Trial, carrier
 from psbench.strategies import STRATEGIES, Span, Strategy, shards_of
 
 _NOT_OF_A_STEP = (
@@ -50,24 +50,32 @@ class Job:
     """the driver's working directory, where a user's own model and data are looked for"""
     pick: Pick = field(default_factory=Pick)
     """what `auto` stands for"""
+    first_step: int = 0
+    """where the workers begin: those before were made with servers that have been restored since"""
 
     def strategy(self, numel: int, itemsize: int) -> Strategy:
         """Build the trial's strategy for flat vectors of `numel` elements of `itemsize` bytes."""
         cell = self.trial.cell
-        options = cell.strategy.model_dump(exclude=set(_NOT_OF_A_STEP))
+        sums = carrier(cell.strategy)
+        options = sums.model_dump(exclude=set(_NOT_OF_A_STEP))
         options |= {key: value for key, value in vars(self.pick).items() if value is not None}
         if "bucket" in options:
             options["bucket"] = elements(options["bucket"], itemsize)
-        options |= {"accumulate": cell.accumulate, "reduce": cell.reduce}
         if cell.servers:
             options["servers"] = cell.servers
-        if isinstance(cell.strategy, AllReduce):
+        if isinstance(sums, AllReduce):
             options["ranks_per_host"] = cell.ranks_per_host
+        if isinstance(cell.strategy, LocalSteps):
+            del options["overlap"]  # never asked for
+            over = {"kind": sums.kind, **options}
+            own = cell.strategy.model_dump(exclude={"kind", "over"})
+            options = {**own, "over": over, "steps": cell.steps}
+        options |= {"accumulate": cell.accumulate, "reduce": cell.reduce}
         return STRATEGIES[cell.strategy.kind](world=cell.workers, numel=numel, **options)
 
     def rule(self) -> Rule:
         """Build the consistency rule of the trial's servers."""
-        strategy = self.trial.cell.strategy
+        strategy = carrier(self.trial.cell.strategy)
         assert isinstance(strategy, ParameterServer)
         match strategy.consistency:
             case "synchronous":
@@ -89,7 +97,7 @@ class Job:
 
     def learning_rate(self) -> LearningRate:
         """Build the learning-rate rule of the trial's servers."""
-        strategy = self.trial.cell.strategy
+        strategy = carrier(self.trial.cell.strategy)
         assert isinstance(strategy, ParameterServer)
         options = strategy.lr_rule.model_dump(exclude={"kind"})
         return LEARNING_RATES[strategy.lr_rule.kind](**options)
@@ -97,8 +105,9 @@ class Job:
     def server_spans(self, numel: int, itemsize: int, server: int) -> list[Span]:
         """Return the shards of a server, of flat vectors as of `strategy`."""
         cell = self.trial.cell
-        assert isinstance(cell.strategy, ParameterServer)
-        bucket = elements(cell.strategy.bucket, itemsize)
+        strategy = carrier(cell.strategy)
+        assert isinstance(strategy, ParameterServer)
+        bucket = elements(strategy.bucket, itemsize)
         shards = shards_of(numel, cell.servers, bucket)
         return [shard.span for shard in shards if shard.server == server]
 

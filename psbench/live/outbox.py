@@ -1,6 +1,6 @@
 """What a server has sent but may not yet have been received."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torch import Tensor
@@ -49,6 +49,19 @@ class Outbox:
     def made(self, version: int) -> Copy | None:
         """Return the copy of `version` if it is still there."""
         return next((known for known in self._copies if known.version == version), None)
+
+    def snapshot(self) -> dict[int, Tensor]:
+        """Return the versions that answers may still be of, where those are kept."""
+        kept = self._copies if self.oldest_read else ()
+        return {copy.version: copy.buffer.clone() for copy in kept}
+
+    def restore(self, versions: Mapping[int, Tensor]) -> None:
+        """Take up what `snapshot` gave, with nothing under way."""
+        self._copies = []
+        for version, parameters in versions.items():
+            kept = Copy(buffer=self.allocate(), version=version)
+            kept.buffer.copy_(parameters)
+            self._copies.append(kept)
 
     def keep(self, copy: Copy) -> Tensor:
         """Give a copy away for good: it is never written to again."""

@@ -1,4 +1,4 @@
-"""A worker's conversation with the server of one shard."""
+"""A worker's conversation with its servers: one client a shard, one set of answers a server."""
 
 import math
 import time
@@ -59,27 +59,29 @@ class ParameterClient:
 
     def __init__(
         self,
-        transport: Transport,
+        answers: "Answers",
         *,
-        server: int,
         shard: int = 0,
         gradients: Tensor,
         parameters: Tensor,
         generation: int,
+        first_seq: int = 0,
         counters: Counters,
     ) -> None:
-        self._letters = letters_over(transport)
-        self.server = server
+        answers.clients[shard] = self
+        self._answers = answers
+        self._letters = answers.letters
+        self.server = answers.server
         self._shard = shard
-        self._name = transport.peers[server]
         self._ours = Header.describing(parameters, generation=generation, step=0)
         self._dtype = dtype_code(parameters.dtype)
-        self._request, self._answer = Words(Request), Words(Answer)
+        self._request = Words(Request)
         self._gradients = gradients if len(gradients) else None
         self._parameters = parameters if len(parameters) else None
         self._counters = counters
         self.version = 0
         self.pushes_sent = 0
+        self._first_seq = first_seq
         self.pushes_answered = 0
 
     def push(self) -> Asked:
@@ -102,22 +104,22 @@ class ParameterClient:
         if not self._letters.lends:
             synchronize(asked.sent)
             sent_s = time.monotonic()
-        self._letters.receive(self.server, self._answer)
-        answer = self._answer.get()
-        seq = self.pushes_sent - 1
-        answer.header.check(self._header(seq), self._name)
-        if answer.shard != self._shard:
-            raise Mismatch(f"{self._name} answers for shard {answer.shard}, not {self._shard}")
-        self._letters.take(self.server, self._parameters)
-        if self._parameters is not None:
-            self._counters.add([], [(self.server, self._parameters)])
+        answer = self._answers.of(self._shard)
         synchronize(asked.sent)
         pulled, self.version = self.version, answer.version
         self.pushes_answered += asked.kind is Kind.PUSH
         return Exchange(answer=answer, pulled_version=pulled, sent_s=sent_s)
 
+    def take(self, answer: Answer) -> None:
+        """Take in what is behind an answer's words, which have come."""
+        seq = self._first_seq + self.pushes_sent - 1
+        answer.header.check(self._header(seq), self._answers.name)
+        self._letters.take(self.server, self._parameters)
+        if self._parameters is not None:
+            self._counters.add([], [(self.server, self._parameters)])
+
     def _ask(self, kind: Kind) -> Asked:
-        header = self._header(self.pushes_sent)
+        header = self._header(self._first_seq + self.pushes_sent)
         self._request.put(
             Request(
                 generation=header.generation,
@@ -137,6 +139,30 @@ class ParameterClient:
 
     def _header(self, step: int) -> Header:
         return self._ours.at(step)
+
+
+class Answers:
+    """What a server answers to the clients of its shards, in whatever order: a rule may let one
+    push wait and answer a later one at once."""
+
+    def __init__(self, transport: Transport, server: int) -> None:
+        self.letters = letters_over(transport)
+        self.server = server
+        self.name = transport.peers[server]
+        self.clients: dict[int, ParameterClient] = {}
+        self._words = Words(Answer)
+        self._come: dict[int, Answer] = {}
+
+    def of(self, shard: int) -> Answer:
+        """Wait for the answer to a shard's client; it and those that come before are taken in."""
+        while shard not in self._come:
+            self.letters.receive(self.server, self._words)
+            answer = self._words.get()
+            if answer.shard not in self.clients or answer.shard in self._come:
+                raise Mismatch(f"{self.name} answers for shard {answer.shard}, which asks nothing")
+            self.clients[answer.shard].take(answer)
+            self._come[answer.shard] = answer
+        return self._come.pop(shard)
 
 
 def synchronize(works: Iterable[Work]) -> None:

@@ -10,7 +10,7 @@ from psbench.live.job import Pick
 from psbench.live.transports import AUTO
 from psbench.network import Network, Timing
 from psbench.schedules import pipelined_chunks
-from psbench.spec import AllReduce, Cell
+from psbench.spec import AllReduce, Cell, carrier
 from psbench.training import vector_nbytes
 
 _ALONE = "ring"  # without rounds, as all are in a world of one
@@ -18,7 +18,7 @@ _ALONE = "ring"  # without rounds, as all are in a world of one
 
 def is_auto(cell: Cell) -> bool:
     """Say whether the spec leaves a cell's algorithm, or its number of chunks, to us."""
-    strategy = cell.strategy
+    strategy = carrier(cell.strategy)
     return isinstance(strategy, AllReduce) and AUTO in (strategy.algorithm, strategy.chunks)
 
 
@@ -62,8 +62,9 @@ def picked(cell: Cell, transport: str, networks: Mapping[str, Network]) -> Pick:
     """
     if not is_auto(cell):
         return Pick()
-    assert isinstance(cell.strategy, AllReduce)
-    named = cell.strategy.algorithm != AUTO
+    strategy = carrier(cell.strategy)
+    assert isinstance(strategy, AllReduce)
+    named = strategy.algorithm != AUTO
     if cell.workers == 1:
         return Pick(chunks=1) if named else Pick(algorithm=_ALONE)
     if transport not in networks:
@@ -77,7 +78,7 @@ def picked(cell: Cell, transport: str, networks: Mapping[str, Network]) -> Pick:
     link = network.link
     return Pick(
         chunks=pipelined_chunks(
-            cell.strategy.algorithm,
+            strategy.algorithm,
             cell.workers,
             nbytes,
             latency=link.latency,

@@ -14,11 +14,13 @@ from psbench.training import Divergence
 
 
 class ServedTrial:
-    """The state of a trial that ends by versions; `versions_per_step` of them make one step."""
+    """The state of a trial that ends by versions; `versions_per_step` of them make one step, or
+    `every` steps where a worker pushes but so often."""
 
-    def __init__(self, cell: Cell, *, versions_per_step: int) -> None:
+    def __init__(self, cell: Cell, *, versions_per_step: int, every: int = 1) -> None:
         self._cell = cell
         self._per_step = versions_per_step
+        self._every = every
         bounds = even_parts(cell.global_batch, cell.workers)
         self._slices = (bounds[1:] - bounds[:-1]).tolist()
         self._divergence = Divergence()
@@ -38,10 +40,12 @@ class ServedTrial:
 
         Afterwards `end` is what the answers of this version say.
         """
-        warmup, total = self._cell.warmup * self._per_step, self._cell.steps * self._per_step
+        warmup, total = (
+            steps * self._per_step // self._every for steps in (self._cell.warmup, self._cell.steps)
+        )
         if self.end is not End.GO_ON:
             return  # pushes that were under way: applied, but no part of what is measured
-        samples = sum(self._slices[worker] for worker in workers)
+        samples = sum(self._slices[worker] for worker in workers) * self._every
         self._trained += samples
         if version > warmup:
             self.samples += samples
@@ -56,7 +60,7 @@ class ServedTrial:
 
     def evaluation_due(self, version: int) -> bool:
         """Say whether the parameters of `version`, the last one made, are to be evaluated."""
-        step, rest = divmod(version, self._per_step)
+        step, rest = divmod(version * self._every, self._per_step)
         every = self._cell.eval_every
         due = step == self._cell.steps or (every is not None and step % every == 0)
         return due and not rest and self.end is not End.DIVERGED
@@ -65,7 +69,7 @@ class ServedTrial:
         """Note the parameters of `version` for evaluation; they must not change from now on."""
         self.checkpoints.append(
             Checkpoint(
-                step=version // self._per_step,
+                step=version * self._every // self._per_step,
                 samples=self._trained,
                 seconds=self.clock.seconds(time.monotonic()),
                 parameters=parameters,

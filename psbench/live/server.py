@@ -1,7 +1,9 @@
 """The loop of one parameter server: takes requests in, lets the shards' cores decide."""
 
 import time
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,7 +17,8 @@ from psbench.live.served_trial import ServedTrial
 from psbench.live.shard import ServedShard
 from psbench.live.transports import Transport
 from psbench.parameter_server import Apply, Drop, Reply
-from psbench.spec import ParameterServer
+from psbench.spec import ParameterServer, Sgd, carrier
+from psbench.strategies import Elastic, Outer
 from psbench.training import build_learner, rank_shares
 
 
@@ -33,22 +36,28 @@ class Server:
 
     def __init__(self, job: Job, transport: Transport) -> None:
         cell, trial = job.trial.cell, job.trial
-        assert isinstance(cell.strategy, ParameterServer)
+        assert isinstance(carrier(cell.strategy), ParameterServer)
         self.learner = build_learner(
             cell, seed=trial.seed, repeat=trial.repeat, rank=0, allocate=torch.zeros
         )
         rule, learning_rate = job.rule(), job.learning_rate()
-        self._per_step = 1 if rule.sums_shares else cell.workers
-        self._trial = ServedTrial(cell, versions_per_step=self._per_step)
+        numel, dtype = self.learner.parameters.numel(), self.learner.parameters.dtype
+        strategy = job.strategy(numel, dtype.itemsize)
+        self._per_step, self._every = 1 if rule.sums_shares else cell.workers, strategy.every
+        self._trial = ServedTrial(cell, versions_per_step=self._per_step, every=self._every)
         self._decides = transport.rank == cell.processes - 1
         self._transport = transport
         self._letters = letters_over(transport)
         self._request = Words(Request)
         self._counters = Counters()
-        numel, dtype = self.learner.parameters.numel(), self.learner.parameters.dtype
         self._shards = [
             ServedShard(
-                self.learner.store(span.start, span.stop, allocate=transport.allocate),
+                self.learner.store(
+                    span.start,
+                    span.stop,
+                    by=_options(strategy.outer),
+                    allocate=transport.allocate,
+                ),
                 rule,
                 learning_rate,
                 self._letters,
@@ -82,6 +91,17 @@ class Server:
         """The shard that every worker pushes last: a version of it is one of all of this server."""
         return self._shards[0]
 
+    def snapshot(self) -> list[dict[str, Any]]:
+        """Return a copy of the state of every shard: parameters, optimiser, versions, and the last
+        push of each worker."""
+        return [shard.snapshot() for shard in self._shards]
+
+    def restore(self, state: Sequence[Mapping[str, Any]]) -> None:
+        """Take up the state that `snapshot` gave of such a server, before serving; `first_step` of
+        the job says where the workers go on."""
+        for shard, one in zip(self._shards, state, strict=True):
+            shard.restore(one)
+
     def serve(self) -> Report:
         """Serve until every worker has left; of several servers the last one's report says how the
         trial went. Raises TransportError where a peer fails."""
@@ -95,7 +115,7 @@ class Server:
             self._one_request()
         return Report(
             status=DIVERGED if self._end is End.DIVERGED else OK,
-            steps=self._last.core.version // self._per_step,
+            steps=self._last.core.version * self._every // self._per_step,
             samples=self._trial.samples,
             seconds=self._trial.clock.seconds(time.monotonic()),
             counters=self._counters.since(opening),
@@ -152,3 +172,13 @@ class Server:
         started = time.monotonic()
         self._trial.keep(version, self.parameters)
         self._trial.clock.pause(time.monotonic() - started)
+
+
+def _options(outer: Outer | Elastic | None) -> Sgd | float | None:
+    """Return what a store is stepped by, as a learner takes it."""
+    match outer:
+        case Outer():
+            return Sgd(kind="sgd", **vars(outer))
+        case Elastic(alpha=alpha):
+            return alpha
+    return None

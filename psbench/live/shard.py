@@ -1,7 +1,8 @@
 """What a parameter server does for one shard: takes pushes in, applies them, answers."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from torch import Tensor
 
@@ -26,18 +27,19 @@ from psbench.parameter_server import (
     Rule,
     ShardCore,
 )
-from psbench.spec import Cell, ParameterServer
+from psbench.spec import Cell, ParameterServer, carrier
 from psbench.strategies import buckets
-from psbench.training import DTYPES, TorchStore, vector_nbytes
+from psbench.training import DTYPES, Store, vector_nbytes
 
 
 def check_shards(cells: Sequence[Cell]) -> None:
     """Raise SpecError where a cell's buckets make more shards than a server can keep apart."""
     for cell in cells:
-        if isinstance(cell.strategy, ParameterServer) and cell.strategy.bucket is not None:
+        strategy = carrier(cell.strategy)
+        if isinstance(strategy, ParameterServer) and strategy.bucket is not None:
             itemsize = DTYPES[cell.task.dtype].itemsize
             longest = -(-vector_nbytes(cell) // itemsize // cell.servers)
-            number = len(buckets(longest, elements(cell.strategy.bucket, itemsize)))
+            number = len(buckets(longest, elements(strategy.bucket, itemsize)))
             if number > MOST_LETTERS:
                 least = -(-longest // MOST_LETTERS) * itemsize
                 raise SpecError(
@@ -61,7 +63,7 @@ class ServedShard:
 
     def __init__(
         self,
-        store: TorchStore,
+        store: Store,
         rule: Rule,
         learning_rate: LearningRate,
         letters: Letters,
@@ -105,6 +107,23 @@ class ServedShard:
     def parameters(self) -> Tensor:
         """The parameters as they stand."""
         return self._store.read()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return a copy of what the shard is made of; pushes not settled are left out."""
+        return {
+            "core": self.core.snapshot(),
+            "store": self._store.snapshot(),
+            "older": self._outbox.snapshot(),
+            "compensation": self._compensation and self._compensation.snapshot(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take up the state that `snapshot` gave, before any request."""
+        self.core.restore(state["core"])
+        self._store.restore(state["store"])
+        self._outbox.restore(state["older"])
+        if self._compensation is not None:
+            self._compensation.restore(state["compensation"])
 
     def hear(self, worker: int, request: Request) -> list[Decision]:
         """Take in what a worker asks; return what is to be done, in order."""

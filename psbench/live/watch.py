@@ -29,6 +29,7 @@ def gather(members: list[Member], calls: list[Any], *, seconds: float, stop: Sto
     member that died and PeerTimeout for those that hang; KeyboardInterrupt once `stop()` says so.
     """
     deadline = time.monotonic() + seconds
+    pings = Pings(members)
     pending = list(calls)
     while pending:
         done, pending = ray.wait(pending, timeout=_DRAIN_SECONDS)
@@ -38,6 +39,8 @@ def gather(members: list[Member], calls: list[Any], *, seconds: float, stop: Sto
                 _blame(members, [(member, error)], {})
         if stop():
             raise KeyboardInterrupt
+        if pending:
+            pings.check()
         if pending and time.monotonic() > deadline:
             late = [m for m, call in zip(members, calls, strict=True) if call in pending]
             # one that is stopped keeps others waiting: it does not answer a ping either
@@ -76,6 +79,31 @@ def watch(
             raise TrialTimeout(f"not finished within {seconds:g} s: {drains.furthest_behind()}")
         _check_progress(idle, drains)
     yield from drains.rest()
+
+
+class Pings:
+    """Asks each member every now and then whether it is there, and waits for no answer."""
+
+    def __init__(self, members: list[Member]) -> None:
+        self._members = members
+        self._ask()
+
+    def _ask(self) -> None:
+        self._calls = [member.actor.ping.remote() for member in self._members]
+        self._asked_s = time.monotonic()
+
+    def check(self) -> None:
+        """Raise PeerTimeout for members that have owed an answer for too long."""
+        if time.monotonic() - self._asked_s < _ANSWER_SECONDS:
+            return
+        silent = [
+            member
+            for member, call in zip(self._members, self._calls, strict=True)
+            if isinstance(_error(call), GetTimeoutError)
+        ]
+        if silent:
+            raise PeerTimeout(f"{_names(silent)} did not answer within {_ANSWER_SECONDS:g} s")
+        self._ask()
 
 
 class Drains:

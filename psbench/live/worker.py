@@ -39,9 +39,11 @@ class Worker:
             transport,
             world=self.cell.workers,
             generation=job.generation,
+            first_seq=job.first_step,
             compute_time=job.compute_time(),
             device=device,
         )
+        self._first_step = job.first_step
         self._transport = transport
         self._log = log
         self._clock = TrialClock()
@@ -60,8 +62,8 @@ class Worker:
         opening = self._interpreter.counters.copy()
         status: TrialStatus = OK
         steps = samples = 0
-        for step in count():
-            if step == self.cell.warmup:
+        for step in count(self._first_step):
+            if step == max(self.cell.warmup, self._first_step):
                 self._start_clock()
             times = self._one_step(step)
             steps += 1
@@ -70,7 +72,7 @@ class Worker:
             if ended is not None:
                 status = ended
                 break
-        if steps <= self.cell.warmup:
+        if self._first_step + steps <= self.cell.warmup:
             self._start_clock()  # it ended before that: others may wait for it there
         self._clock.stop(time.monotonic())
         for client in self._interpreter.clients:
@@ -86,7 +88,7 @@ class Worker:
 
     def _one_step(self, step: int) -> StepTimes:
         before = self._interpreter.counters.copy()
-        times = self._interpreter.run(self._strategy.step(), step)
+        times = self._interpreter.run(self._strategy.step(step), step)
         end_s = time.monotonic()
         self._log.append(self._row(step, times, end_s, before))
         return times
@@ -95,6 +97,8 @@ class Worker:
         """Say how the trial ends with this step, if it does; copy the parameters where due."""
         if self._strategy.served:
             return _ENDS.get(times.end)
+        if not self._strategy.agrees(step):
+            return None
         if self.learner.carried and self._divergence.seen_in(self.learner.loss()):
             return DIVERGED
         last = step + 1 == self.cell.steps
@@ -113,7 +117,7 @@ class Worker:
             step=done,
             samples=done * self.cell.global_batch,
             seconds=self._clock.seconds(started),
-            parameters=self.learner.parameters.to("cpu", copy=True),
+            parameters=self._interpreter.agreed.to("cpu", copy=True),
         )
         if self._transport.rank == 0:
             self.checkpoints.append(point)

@@ -30,7 +30,8 @@ class Apply:
 
 @dataclass(frozen=True, kw_only=True)
 class Drop:
-    """Use this push no more: it came too late; its staleness is what it would have had."""
+    """Use this push no more: it came too late, or its worker left; its staleness is what it would
+    have had."""
 
     push: Contribution
 
@@ -86,17 +87,18 @@ class ShardCore:
     def on_join(self, worker: int) -> list[Decision]:
         """Admit a worker (again); its seq starts at 0. It is answered with the parameters.
 
-        One that has been a member all along takes its waiting push back.
+        One that has been a member all along begins anew: what it pushed and is not settled is
+        dropped.
         """
-        self._forget(worker)
+        drops = self._forget(worker)
         self._clocks[worker] = min(self._clocks.values(), default=0)
         self._settled[worker] = -1
-        return [self._reply(worker, self.version), *self._advance()]
+        return [*drops, self._reply(worker, self.version), *self._advance()]
 
     def on_leave(self, worker: int) -> list[Decision]:
-        """Let a worker go; its waiting push is dropped, and others may no longer need to wait."""
-        self._forget(worker)
-        return self._advance()
+        """Let a worker go; what it pushed and is not settled is dropped, and others may no longer
+        need to wait."""
+        return [*self._forget(worker), *self._advance()]
 
     def snapshot(self) -> dict[str, object]:
         """Return the state as plain data; pushes not settled are left out, to be sent again."""
@@ -165,18 +167,22 @@ class ShardCore:
         staleness = self.version - push.pulled_version
         return Contribution(worker=push.worker, seq=push.seq, staleness=staleness)
 
-    def _forget(self, worker: int) -> None:
+    def _forget(self, worker: int) -> list[Decision]:
+        drops = [Drop(push=self._settle(push)) for push in self._of(worker)]
         self._settled.pop(worker, None)
         self._clocks.pop(worker, None)
         self._waiting.discard(worker)
-        self._pending = [push for push in self._pending if push.worker != worker]
+        return list(drops)
 
     def _reply(self, worker: int, version: int) -> Reply:
         return Reply(worker=worker, seq=self._last(worker), version=version)
 
     def _last(self, worker: int) -> int:
         """Return the seq of a member's last push that has come."""
-        return self._settled[worker] + sum(push.worker == worker for push in self._pending)
+        return self._settled[worker] + len(self._of(worker))
+
+    def _of(self, worker: int) -> list[Push]:
+        return [push for push in self._pending if push.worker == worker]
 
 
 def _by_worker(state: object) -> dict[int, int]:

@@ -30,6 +30,14 @@ class Compensation:
             strength = strength / (self._mean_square + _EPS) ** 0.5
         return gradient + strength * square * (now - pulled)
 
+    def snapshot(self) -> Any:
+        """Return the moving average, which does not change from now on."""
+        return self._mean_square
+
+    def restore(self, mean_square: Any) -> None:
+        """Take up what `snapshot` gave."""
+        self._mean_square = mean_square
+
 
 class LearningRate(Protocol):
     """A learning-rate rule: pure, and without a state of its own."""

@@ -4,12 +4,22 @@ A `Spec` is what the user wrote; `Spec.cells()` are its fully resolved points; a
 repeat of a cell. Whatever is wrong with a spec raises a one-line `psbench.errors.SpecError`.
 """
 
+from psbench.spec.any_strategy import (
+    LocalSteps,
+    Strategy,
+    carrier,
+    is_colocated,
+    needs_own_all_reduce,
+    strategy_label,
+    sums_over_ranks,
+)
 from psbench.spec.cell import Batch, Cell, Target, Trial
 from psbench.spec.cluster import Cluster, gpus_for
 from psbench.spec.compute import Compute, Slow
 from psbench.spec.fields import cell_fields, varying_fields
 from psbench.spec.identity import cell_id
 from psbench.spec.json_schema import spec_schema
+from psbench.spec.local_steps import DiLoCo, Easgd, LocalSgd
 from psbench.spec.names import (
     ALGORITHMS,
     CONSISTENCIES,
@@ -31,21 +41,9 @@ from psbench.spec.network import (
     read_network,
     write_network,
 )
+from psbench.spec.short_names import NUMBERED, SHORTHANDS
 from psbench.spec.spec import Spec
-from psbench.spec.strategy import (
-    SHORTHANDS,
-    AllReduce,
-    Bare,
-    Ddp,
-    Native,
-    NoSync,
-    ParameterServer,
-    Strategy,
-    is_colocated,
-    needs_own_all_reduce,
-    strategy_label,
-    sums_over_ranks,
-)
+from psbench.spec.strategy import AllReduce, Bare, Ddp, Native, NoSync, ParameterServer
 from psbench.spec.task import Adam, ModelTask, Optimizer, PayloadTask, Sgd, Task
 
 __all__ = [
@@ -56,6 +54,7 @@ __all__ = [
     "LR_RULES",
     "MODELS",
     "NETWORK_VERSION",
+    "NUMBERED",
     "OPTIMIZERS",
     "SHORTHANDS",
     "STRATEGIES",
@@ -69,7 +68,11 @@ __all__ = [
     "CollectiveTime",
     "Compute",
     "Ddp",
+    "DiLoCo",
+    "Easgd",
     "LinkTimes",
+    "LocalSgd",
+    "LocalSteps",
     "ModelTask",
     "Native",
     "NetworkFile",
@@ -85,6 +88,7 @@ __all__ = [
     "Target",
     "Task",
     "Trial",
+    "carrier",
     "cell_fields",
     "cell_id",
     "gpus_for",

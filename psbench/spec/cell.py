@@ -5,24 +5,23 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from psbench.spec.cluster import Cluster, gpus_for
-from psbench.spec.compute import Compute
-from psbench.spec.device import check_device, check_nccl, worker_device
-from psbench.spec.messages import MISSING, conflict, show, wrong
-from psbench.spec.names import Device, Engine, LrScaling, RealDevice, Reduce, Transport
-from psbench.spec.quantities import Duration
-from psbench.spec.strategy import (
-    NEEDS_HOSTS,
-    AllReduce,
-    Bare,
-    Ddp,
-    ParameterServer,
+from psbench.spec.any_strategy import (
+    LocalSteps,
     Strategy,
+    carrier,
     is_colocated,
     needs_own_all_reduce,
     strategy_label,
     sums_over_ranks,
 )
+from psbench.spec.cluster import Cluster, gpus_for
+from psbench.spec.compute import Compute
+from psbench.spec.device import check_device, check_nccl, worker_device
+from psbench.spec.local_steps import Easgd
+from psbench.spec.messages import MISSING, conflict, show, wrong
+from psbench.spec.names import Device, Engine, LrScaling, RealDevice, Reduce, Transport
+from psbench.spec.quantities import Duration
+from psbench.spec.strategy import NEEDS_HOSTS, AllReduce, Bare, Ddp, ParameterServer
 from psbench.spec.structure import Frozen
 from psbench.spec.task import Optimizer, PayloadTask, Task
 from psbench.units import count
@@ -109,7 +108,8 @@ class Cell(Frozen):
     warmup: Annotated[int, Field(ge=0)] = 0
     """first steps, which train but are not timed"""
     eval_every: Count | None = None
-    """steps between evaluations; null: at the end alone"""
+    """steps between evaluations; null: at the end alone. With local steps a multiple of `every`:
+    what is evaluated is what ranks have agreed on"""
     target: Target | None = None
     engine: Engine = "live"
     transport: Transport = "auto"
@@ -125,7 +125,7 @@ class Cell(Frozen):
     @field_validator("strategy")
     @classmethod
     def _there_is_a_model(cls, strategy: Strategy, info: ValidationInfo) -> Any:
-        trains = isinstance(strategy, Bare | Ddp)
+        trains = isinstance(strategy, Bare | Ddp | LocalSteps)
         if trains and isinstance(info.data.get("task"), PayloadTask):
             raise conflict(f"{strategy.kind} trains a model, and a payload task has none")
         return strategy
@@ -134,7 +134,8 @@ class Cell(Frozen):
     @classmethod
     def _roots_are_ranks(cls, strategy: Strategy, info: ValidationInfo) -> Any:
         workers: int = info.data.get("workers", 0)
-        roots = strategy.roots if isinstance(strategy, AllReduce) else None
+        sums = carrier(strategy)
+        roots = sums.roots if isinstance(sums, AllReduce) else None
         if roots and workers and roots > workers:
             raise conflict(f"roots are ranks; {count(workers, 'worker')} cannot be {roots} roots")
         return strategy
@@ -155,6 +156,20 @@ class Cell(Frozen):
             for name in _OF_LEARNING:
                 if getattr(strategy, name) != type(strategy).model_fields[name].default:
                     raise conflict(f"{name}: a payload task learns nothing; leave it out")
+        return strategy
+
+    @field_validator("strategy")
+    @classmethod
+    def _centre_comes_to_rest(cls, strategy: Strategy, info: ValidationInfo) -> Any:
+        workers: int = info.data.get("workers", 0)
+        if isinstance(strategy, Easgd) and strategy.alpha and not strategy.in_turn:
+            # without gradients, the mean's way to the centre is 1 - alpha (1 + p) times the last
+            most = 2 / (1 + workers)
+            if strategy.alpha > most:
+                raise conflict(
+                    f"alpha {show(strategy.alpha)} lets the centre of {count(workers, 'worker')}"
+                    f" swing ever further; write at most {most:g}"
+                )
         return strategy
 
     @field_validator("accumulate", "reduce", "lr_scaling", "compute", "eval_every", "target")
@@ -242,8 +257,8 @@ class Cell(Frozen):
     @field_validator("cluster")
     @classmethod
     def _hosts_are_known(cls, cluster: Cluster | None, info: ValidationInfo) -> Any:
-        strategy = info.data.get("strategy")
-        algorithm = strategy.algorithm if isinstance(strategy, AllReduce) else None
+        sums = carrier(info.data["strategy"]) if "strategy" in info.data else None
+        algorithm = sums.algorithm if isinstance(sums, AllReduce) else None
         if algorithm in NEEDS_HOSTS and not (cluster and (cluster.hosts or cluster.ranks_per_host)):
             raise conflict(
                 f"{algorithm} needs to know which ranks share a host;"
@@ -279,6 +294,30 @@ class Cell(Frozen):
             raise conflict(f"must be less than steps ({steps}), got {warmup}")
         return warmup
 
+    @field_validator("steps", "warmup")
+    @classmethod
+    def _ends_with_a_push(cls, steps: int, info: ValidationInfo) -> int:
+        strategy = info.data.get("strategy")
+        if not isinstance(strategy, LocalSteps):
+            return steps
+        if isinstance(strategy.over, ParameterServer) and steps % strategy.every:
+            raise conflict(
+                f"servers count pushes, and workers push every {strategy.every} steps; write a"
+                f" multiple of that, not {steps}"
+            )
+        return steps
+
+    @field_validator("eval_every")
+    @classmethod
+    def _ranks_agree_then(cls, eval_every: int | None, info: ValidationInfo) -> int | None:
+        strategy = info.data.get("strategy")
+        if isinstance(strategy, LocalSteps) and eval_every and eval_every % strategy.every:
+            raise conflict(
+                f"ranks agree every {strategy.every} steps, and there is nothing to evaluate in"
+                f" between; write a multiple of that, not {eval_every}"
+            )
+        return eval_every
+
     @field_validator("transport")
     @classmethod
     def _carries_the_strategy(cls, transport: Transport, info: ValidationInfo) -> Transport:
@@ -286,7 +325,7 @@ class Cell(Frozen):
         lacks = transport not in _HAVE_AN_ALL_REDUCE
         if lacks and strategy and needs_own_all_reduce(strategy):
             raise conflict(
-                f"{transport} has no all-reduce of its own for {strategy.kind}; write gloo"
+                f"{transport} has no all-reduce of its own for {carrier(strategy).kind}; write gloo"
             )
         if transport == "nccl" and strategy and {"cluster", "device"} <= info.data.keys():
             check_nccl(strategy, info.data["device"], _gpus_per_worker(info.data["cluster"]))
@@ -305,9 +344,10 @@ class Cell(Frozen):
     @property
     def servers(self) -> int:
         """Server processes, each with an even part of the vector."""
-        if not isinstance(self.strategy, ParameterServer):
+        served = carrier(self.strategy)
+        if not isinstance(served, ParameterServer):
             return 0
-        return _servers(self.strategy, self.workers, self.cluster)
+        return _servers(served, self.workers, self.cluster)
 
     @property
     def processes(self) -> int:

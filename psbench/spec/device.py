@@ -1,8 +1,9 @@
 """What workers compute on, and what NCCL can carry."""
 
+from psbench.spec.any_strategy import AnyStrategy, carrier
 from psbench.spec.messages import conflict
 from psbench.spec.names import Device, RealDevice
-from psbench.spec.strategy import AllReduce, AnyStrategy, ParameterServer
+from psbench.spec.strategy import AllReduce, ParameterServer
 
 
 def worker_device(device: Device, gpus_per_worker: float) -> RealDevice:
@@ -24,6 +25,7 @@ def check_device(device: Device, gpus_per_worker: float) -> None:
 
 def check_nccl(strategy: AnyStrategy, device: Device, gpus_per_worker: float) -> None:
     """Raise a conflict where NCCL cannot carry a strategy between workers on such a device."""
+    strategy = carrier(strategy)
     if isinstance(strategy, ParameterServer):
         raise conflict(
             "nccl cannot receive from whoever comes first, as a parameter server must; write auto,"

@@ -3,11 +3,12 @@
 from typing import Any
 
 from psbench.spec.messages import FieldError, FieldPath, show
-from psbench.spec.strategy import expand_shorthand
+from psbench.spec.short_names import expand_shorthand
 
 MAX_DEPTH = 50
 LISTS_OF_FIELDS = ("include", "exclude")
 """The keys of a matrix that are no axes: lists of maps from dotted path to value."""
+_STRATEGIES = ("strategy", "strategy.over")
 
 
 def plain(value: Any, path: FieldPath = ()) -> Any:
@@ -64,11 +65,11 @@ def _expand_entry(key: str, value: Any) -> Any:
         return value
     if key in LISTS_OF_FIELDS:
         return [_with_named_strategy(one) if isinstance(one, dict) else one for one in value]
-    return [expand_shorthand(one) for one in value] if key == "strategy" else value
+    return [expand_shorthand(one) for one in value] if key in _STRATEGIES else value
 
 
 def _with_named_strategy(fields: dict[str, Any]) -> dict[str, Any]:
     return {
-        key: expand_shorthand(value) if key == "strategy" else value
+        key: expand_shorthand(value) if key in _STRATEGIES else value
         for key, value in fields.items()
     }

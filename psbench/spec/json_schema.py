@@ -4,8 +4,8 @@ import re
 from typing import Any
 
 from psbench.spec.cell import Cell
+from psbench.spec.short_names import SHORTHANDS, numbered_pattern
 from psbench.spec.spec import Spec
-from psbench.spec.strategy import SHORTHANDS
 from psbench.spec.structure import field_paths, free_maps
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -20,6 +20,9 @@ def spec_schema() -> dict[str, Any]:
     cell = _relaxed(Cell.model_json_schema())
     own = _relaxed(Spec.model_json_schema())["properties"]
     cell["properties"]["strategy"] = _or_shorthand(cell["properties"]["strategy"])
+    for model in cell["$defs"].values():
+        if "over" in model["properties"]:
+            model["properties"]["over"] = _or_shorthand(model["properties"]["over"])
     fields = _field_schemas(cell)
     properties = {"name": own["name"]} | cell["properties"]
     properties["matrix"] = _matrix_schema(fields, own["matrix"]["description"])
@@ -53,7 +56,8 @@ def _relaxed(schema: Any) -> Any:
 
 def _or_shorthand(schema: dict[str, Any]) -> dict[str, Any]:
     rest = {key: part for key, part in schema.items() if key != "anyOf"}
-    return {"anyOf": [{"enum": list(SHORTHANDS)}, *schema["anyOf"]], **rest}
+    names = [{"enum": list(SHORTHANDS)}, {"type": "string", "pattern": numbered_pattern()}]
+    return {"anyOf": [*names, *schema["anyOf"]], **rest}
 
 
 def _field_schemas(cell: dict[str, Any]) -> dict[str, Any]:

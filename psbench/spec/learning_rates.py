@@ -73,10 +73,3 @@ LrRule = Annotated[
     Discriminator("kind"),
     BeforeValidator(_named, json_schema_input_type=LrRuleKind | AnyLrRule),
 ]
-
-
-def lr_rule_label(rule: AnyLrRule) -> str:
-    """Return a rule's name, with what differs from its defaults."""
-    fields = rule.model_dump(exclude={"kind"}, exclude_defaults=True)
-    options = ", ".join(f"{name}={value}" for name, value in fields.items())
-    return f"{rule.kind}({options})" if options else rule.kind

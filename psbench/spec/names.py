@@ -8,7 +8,17 @@ from typing import Literal, get_args
 Model = Literal["digits_mlp", "digits_cnn", "logistic_regression", "mlp", "byte_lm"]
 Dtype = Literal["float32", "float64"]
 OptimizerKind = Literal["sgd", "adam"]
-StrategyKind = Literal["all_reduce", "parameter_server", "native", "ddp", "none", "bare"]
+StrategyKind = Literal[
+    "all_reduce",
+    "parameter_server",
+    "native",
+    "ddp",
+    "none",
+    "bare",
+    "local_sgd",
+    "diloco",
+    "easgd",
+]
 Algorithm = Literal[
     "ring",
     "tree",

@@ -12,7 +12,7 @@ from psbench.spec.explain import explain, is_conflict
 from psbench.spec.identity import cell_id
 from psbench.spec.matrix import Point, Setting, points
 from psbench.spec.messages import FieldError, FieldPath, printable
-from psbench.spec.strategy import SHORTHANDS
+from psbench.spec.short_names import SHORTHANDS
 
 
 def resolve(base: dict[str, Any], matrix: dict[str, Any]) -> tuple[Cell, ...]:
@@ -46,7 +46,11 @@ def _cell(base: dict[str, Any], point: Point, number: int) -> Cell:
         text = problem.text
         if point and is_conflict(error):
             text += f" (cell {number}: {_describe(point)})"
-        raise FieldError(_origin(problem.path, settings), text, named=problem.named) from None
+        if problem.named:
+            origin = _origin_of_unknown(problem.path, base, settings)
+        else:
+            origin = _origin(problem.path, settings)
+        raise FieldError(origin, text, named=problem.named) from None
 
 
 def _origin(path: FieldPath, settings: list[Setting]) -> FieldPath:
@@ -56,6 +60,23 @@ def _origin(path: FieldPath, settings: list[Setting]) -> FieldPath:
         if path[: len(prefix)] == prefix:
             return (*setting.origin, *path[len(prefix) :])
     return path
+
+
+def _origin_of_unknown(path: FieldPath, base: dict[str, Any], settings: list[Setting]) -> FieldPath:
+    """As `_origin`, of a field that no model has: it may be there for the sake of one in it."""
+    if not _is_written(path, base):
+        for setting in reversed(settings):
+            if tuple(setting.field.split("."))[: len(path)] == path:
+                return setting.origin
+    return _origin(path, settings)
+
+
+def _is_written(path: FieldPath, base: Any) -> bool:
+    for step in path:
+        if not isinstance(base, dict) or step not in base:
+            return False
+        base = base[step]
+    return True
 
 
 def _describe(point: Point) -> str:

@@ -1,30 +1,15 @@
-"""How workers agree: the strategies and their short names."""
+"""How workers agree: the strategies that do so in every step, or never."""
 
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Discriminator,
-    Field,
-    ValidationInfo,
-    field_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
-from psbench.spec.learning_rates import LrRule, Unchanged, lr_rule_label
-from psbench.spec.messages import MISSING, conflict, show, unknown, wrong
-from psbench.spec.names import (
-    ALGORITHMS,
-    AnyAlgorithm,
-    Consistency,
-    Reads,
-    ServerPlacement,
-    WireDtype,
-)
+from psbench.spec.learning_rates import LrRule, Unchanged
+from psbench.spec.messages import MISSING, conflict, show, wrong
+from psbench.spec.names import AnyAlgorithm, Consistency, Reads, ServerPlacement, WireDtype
 from psbench.spec.quantities import Size
 from psbench.spec.staleness import Bound, InjectedStaleness, staleness_map
 from psbench.spec.structure import Frozen
-from psbench.units import format_bytes
 
 NEEDS_HOSTS = ("hierarchical_leaders", "hierarchical_rails")
 """Algorithms that ask which ranks share a host."""
@@ -33,17 +18,6 @@ PIPELINED = ("tree", "double_tree")
 """Algorithms whose cost depends on the number of chunks."""
 
 _SMALLEST_BUCKET = 1024  # bytes; a large model in buckets of a few would take hours a step
-
-SHORTHANDS: dict[str, dict[str, str]] = {
-    **{name: {"kind": "all_reduce", "algorithm": name} for name in ALGORITHMS},
-    "auto": {"kind": "all_reduce", "algorithm": "auto"},
-    "ps-sync": {"kind": "parameter_server", "consistency": "synchronous"},
-    "ps-async": {"kind": "parameter_server", "consistency": "asynchronous"},
-    "native": {"kind": "native"},
-    "ddp": {"kind": "ddp"},
-    "none": {"kind": "none"},
-    "bare": {"kind": "bare"},
-}
 
 
 def _number_or_auto(value: Any) -> Any:
@@ -214,59 +188,3 @@ class Bare(Frozen):
     """One process in a plain PyTorch loop: what `none` with one worker costs beyond it is ours."""
 
     kind: Literal["bare"]
-
-
-def expand_shorthand(value: Any) -> Any:
-    """Return the map that a short name stands for; anything else as it is."""
-    return dict(SHORTHANDS[value]) if isinstance(value, str) and value in SHORTHANDS else value
-
-
-def _named(value: Any) -> Any:
-    value = expand_shorthand(value)
-    if isinstance(value, str):
-        raise wrong(unknown("strategy", value, SHORTHANDS))
-    if not isinstance(value, dict | Frozen):
-        raise wrong(f"expected a name ({', '.join(SHORTHANDS)}) or a map, got {show(value)}")
-    return value
-
-
-AnyStrategy = AllReduce | ParameterServer | Native | Ddp | NoSync | Bare
-Strategy = Annotated[
-    AnyStrategy,
-    Discriminator("kind"),
-    BeforeValidator(_named),
-]
-
-
-def sums_over_ranks(strategy: AnyStrategy) -> bool:
-    """Say whether an update rests on the gradients of all ranks together."""
-    if isinstance(strategy, ParameterServer):
-        return strategy.consistency == "synchronous"
-    return isinstance(strategy, AllReduce | Native | Ddp)
-
-
-def is_colocated(strategy: AnyStrategy) -> bool:
-    """Say whether there are servers, on the hosts of the workers."""
-    return isinstance(strategy, ParameterServer) and strategy.placement == "colocated"
-
-
-def needs_own_all_reduce(strategy: AnyStrategy) -> bool:
-    """Say whether the transport's own all-reduce is what sums."""
-    return isinstance(strategy, Native | Ddp)
-
-
-def strategy_label(strategy: AnyStrategy) -> str:
-    """Return the strategy's short name, with what differs from it: "ring(chunks=8, overlap)"."""
-    fields = strategy.model_dump(by_alias=True, exclude_defaults=True)
-    fits = [(name, part) for name, part in SHORTHANDS.items() if part.items() <= fields.items()]
-    name, named = max(fits, key=lambda fit: len(fit[1]), default=(strategy.kind, {"kind": ""}))
-    rest = ", ".join(_option(key, getattr(strategy, key)) for key in fields if key not in named)
-    return f"{name}({rest})" if rest else name
-
-
-def _option(name: str, value: Any) -> str:
-    if value is True:
-        return name
-    if name == "lr_rule":
-        value = lr_rule_label(value)
-    return f"{name}={format_bytes(value) if name == 'bucket' else value}"

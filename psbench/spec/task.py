@@ -81,13 +81,24 @@ NumParameters = Annotated[int, Field(ge=100, le=10**10), BeforeValidator(_whole)
 DataPath = Annotated[str, AfterValidator(_data_path)]
 
 
+def _needs_momentum(nesterov: bool, info: ValidationInfo) -> bool:
+    if nesterov and info.data.get("momentum") == 0:
+        raise conflict("Nesterov's way is one of momentum; set momentum, such as 0.9, or leave it")
+    return nesterov
+
+
+Nesterov = Annotated[bool, AfterValidator(_needs_momentum)]
+
+
 class Sgd(Frozen):
-    """Stochastic gradient descent with heavy-ball momentum, as in `torch.optim.SGD`."""
+    """Stochastic gradient descent with momentum, as in `torch.optim.SGD`."""
 
     kind: Literal["sgd"]
     lr: Positive
     """learning rate"""
     momentum: Decay = 0.0
+    nesterov: Nesterov = False
+    """Nesterov's momentum; false: heavy-ball"""
 
 
 class Adam(Frozen):

@@ -6,9 +6,16 @@ from psbench.strategies.all_reduce import all_reduce, ddp, native
 from psbench.strategies.commands import (
     AllReduce,
     Apply,
+    ApplyOuter,
+    Approach,
     Command,
     Compute,
     ComputeByDdp,
+    Elastic,
+    KeepCentre,
+    Offer,
+    Outer,
+    OuterGradient,
     Pull,
     Push,
     Ready,
@@ -17,6 +24,7 @@ from psbench.strategies.commands import (
     Wait,
     buckets,
 )
+from psbench.strategies.local_steps import diloco, easgd, local_sgd
 from psbench.strategies.none import none
 from psbench.strategies.parameter_server import parameter_server, shards_of
 from psbench.strategies.strategy import Step, Strategy
@@ -28,17 +36,28 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "ddp": ddp,
     "none": none,
     "bare": none,  # the same step; a live engine carries it out in a plain loop
+    "local_sgd": local_sgd,
+    "diloco": diloco,
+    "easgd": easgd,
 }
 """Each kind's builder. All take `world`, `numel` (length of the flat vector), `accumulate` and
-`reduce` as the cell has them, and the options of the kind."""
+`reduce` as the cell has them, and the options of the kind; those that go `over` another kind take
+its options in a map, and the cell's `steps`."""
 
 __all__ = [
     "STRATEGIES",
     "AllReduce",
     "Apply",
+    "ApplyOuter",
+    "Approach",
     "Command",
     "Compute",
     "ComputeByDdp",
+    "Elastic",
+    "KeepCentre",
+    "Offer",
+    "Outer",
+    "OuterGradient",
     "Pull",
     "Push",
     "Ready",

@@ -100,15 +100,15 @@ class AllReduce:
 @dataclass(frozen=True, kw_only=True)
 class Push:
     """Send a shard of the gradients to its server; over when its answer, the shard's parameters
-    after the push was applied, has arrived. A worker pushes and pulls all its shards in one and the
-    same order in every step, and is answered in that."""
+    after the push was settled, has arrived: in the centre, where a rank keeps one. A worker pushes
+    and pulls all its shards in one and the same order in every step."""
 
     shard: Shard
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pull:
-    """Ask a server for its shard's parameters as they stand."""
+    """Ask a server for its shard's parameters as they stand; they arrive as a push's answer."""
 
     shard: Shard
 
@@ -125,4 +125,71 @@ class Apply:
     """Step this rank's own optimiser with the flat gradient vector."""
 
 
-Command = Compute | ComputeByDdp | Ready | AllReduce | Push | Pull | Wait | Apply
+@dataclass(frozen=True, kw_only=True)
+class Outer:
+    """SGD with momentum, as in torch.optim, by which ranks step what they agree on."""
+
+    lr: float
+    momentum: float = 0.0
+    nesterov: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Elastic:
+    """How a server takes in the parameters of a rank, by which it moves its own the share `alpha`
+    of their way there."""
+
+    alpha: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeepCentre:
+    """Keep the parameters as they stand as this rank's copy of the centre: what ranks agree on
+    that train by themselves in between. The loss that travels with it is, whenever it changes, that
+    of the parameters, too. `outer` is the centre's own optimiser; None where servers have it."""
+
+    outer: Outer | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OuterGradient:
+    """Set the flat gradient vector to the way back from this rank's parameters to the centre,
+    centre - parameters, times its slice's share of the global batch: summed over the ranks, that is
+    the mean. The loss that travels with it is the slice's own, times the same share; infinite where
+    that has run away, so that all ranks learn of it, and end, at one step."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """Set the flat gradient vector to this rank's parameters. The loss that travels with it is as
+    of OuterGradient, but not for a share."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApplyOuter:
+    """Step the centre with the flat gradient vector."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Approach:
+    """Move the parameters the share `rate` of their way to the centre; by 1 they are the
+    centre's."""
+
+    rate: float
+
+
+Command = (
+    Compute
+    | ComputeByDdp
+    | Ready
+    | AllReduce
+    | Push
+    | Pull
+    | Wait
+    | Apply
+    | KeepCentre
+    | OuterGradient
+    | Offer
+    | ApplyOuter
+    | Approach
+)

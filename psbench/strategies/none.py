@@ -6,7 +6,7 @@ from psbench.strategies.strategy import Step, Strategy, compute
 
 def none(*, world: int, numel: int, accumulate: int = 1, reduce: Reduce = "mean") -> Strategy:
     """Compute and apply, nothing else."""
-    return Strategy(step=lambda: _step(accumulate))
+    return Strategy(step=lambda _: _step(accumulate))
 
 
 def _step(accumulate: int) -> Step:

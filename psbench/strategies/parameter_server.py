@@ -14,7 +14,7 @@ from psbench.strategies.commands import (
     buckets,
     even_spans,
 )
-from psbench.strategies.strategy import Step, Strategy, compute
+from psbench.strategies.strategy import Step, Strategy, compute, together
 
 
 def parameter_server(
@@ -36,8 +36,8 @@ def parameter_server(
     shards = shards_of(numel, servers, bucket)[::-1]
     summed = reduce if RULES[consistency].sums_shares else None
     return Strategy(
-        start=lambda: _start(shards),
-        step=lambda: _step(accumulate, summed, shards, overlap),
+        start=lambda: together(Pull(shard=shard) for shard in shards),
+        step=lambda _: _step(accumulate, summed, shards, overlap),
         served=True,
     )
 
@@ -53,14 +53,6 @@ def shards_of(numel: int, servers: int, bucket: int | None = None) -> tuple[Shar
         for part in even_spans(numel, servers)
         for span in buckets(part.stop - part.start, bucket)
     )
-
-
-def _start(shards: Sequence[Shard]) -> Step:
-    handles = []
-    for shard in shards:
-        handles.append((yield Pull(shard=shard)))
-    for handle in handles:
-        yield Wait(handle=handle)
 
 
 def _step(accumulate: int, reduce: Reduce | None, shards: Sequence[Shard], overlap: bool) -> Step:

@@ -1,9 +1,9 @@
 """The form of a strategy: two generators of commands."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 
-from psbench.strategies.commands import Command, Compute, Reduce
+from psbench.strategies.commands import Command, Compute, Elastic, Outer, Reduce, Wait
 
 Step = Generator[Command, object, None]
 """Yields commands; is sent a handle after each that starts something, else None."""
@@ -27,15 +27,36 @@ def compute(
     return handle
 
 
+def together(commands: Iterable[Command]) -> Step:
+    """Start all that commands start, then wait for all of it."""
+    handles = []
+    for command in commands:
+        handles.append((yield command))
+    for handle in handles:
+        yield Wait(handle=handle)
+
+
+def _always(step: int) -> bool:
+    return True
+
+
 @dataclass(frozen=True, kw_only=True)
 class Strategy:
-    """How workers agree: `start` runs once before the first step, `step` once a step.
+    """How workers agree: `start` runs once before the first step, `step(number)` once a step;
+    steps count from 0.
 
     After a step the flat parameters are those of the next step, on every rank that takes part.
     Where `served`, servers keep the parameters: they say in their answers when the trial ends, and
     copy the parameters for evaluation. Else each rank counts its steps.
     """
 
-    step: Callable[[], Step]
+    step: Callable[[int], Step]
     start: Callable[[], Step] = _nothing
     served: bool = False
+    every: int = 1
+    """Steps from one push of a worker to the next, where it pushes."""
+    outer: Outer | Elastic | None = None
+    """How servers take in what is pushed; None: by the task's own optimiser."""
+    agrees: Callable[[int], bool] = _always
+    """Whether a rank may end the trial after a step, and have parameters evaluated: where ranks
+    agree now and then, only when they just have. The last step of a trial is one of these."""

@@ -1,12 +1,13 @@
 """What is learned: tasks, batches, flat vectors, the torch store, the single-process reference."""
 
 from psbench.training.batches import rank_shares
+from psbench.training.centre import Centre
 from psbench.training.check import check_task, check_tasks
 from psbench.training.divergence import Divergence
 from psbench.training.learner import Learner, Wrap, build_learner, vector_nbytes
 from psbench.training.progress import Progress
 from psbench.training.reference import ReferenceStep, bare_loop, reference
-from psbench.training.store import TorchStore
+from psbench.training.store import ElasticStore, Store, TorchStore
 from psbench.training.tasks import (
     DTYPES,
     TASKS,
@@ -20,11 +21,14 @@ from psbench.training.tasks import (
 __all__ = [
     "DTYPES",
     "TASKS",
+    "Centre",
     "Data",
     "Divergence",
+    "ElasticStore",
     "Learner",
     "Progress",
     "ReferenceStep",
+    "Store",
     "Task",
     "TorchStore",
     "Wrap",

@@ -8,12 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from psbench.parts import even_parts
-from psbench.spec import Cell, ModelTask, ParameterServer, PayloadTask, Reduce
+from psbench.spec import Cell, ModelTask, ParameterServer, PayloadTask, Reduce, Sgd
 from psbench.training.batches import GlobalBatches, rank_slice
+from psbench.training.centre import Centre
 from psbench.training.flat import flatten
 from psbench.training.loss import Loss
 from psbench.training.progress import BackwardProgress, Progress
-from psbench.training.store import TorchStore
+from psbench.training.store import ElasticStore, Store, TorchStore
 from psbench.training.tasks import (
     DTYPES,
     Task,
@@ -66,9 +67,21 @@ class Learner(Protocol):
     def apply(self) -> None:
         """Make one optimiser step on `parameters` with `gradients`; the loss is carried over."""
 
-    def store(self, start: int, stop: int, *, allocate: Allocate = torch.zeros) -> TorchStore:
+    def centre(self, outer: Sgd | None) -> Centre:
+        """Return a copy of the present parameters as a centre, stepped by `outer`."""
+
+    def store(
+        self,
+        start: int,
+        stop: int,
+        *,
+        by: Sgd | float | None = None,
+        allocate: Allocate = torch.zeros,
+    ) -> Store:
         """Return a store, for a server, of a copy of the present parameters [start, stop), in
-        memory of `allocate`. It clips gradients where the servers of the cell are to."""
+        memory of `allocate`. It is stepped `by` the task's own optimiser (None), by another, or
+        drawn by a share of the way to what comes. It clips gradients where servers of the cell are
+        to."""
 
     def loss(self) -> float:
         """Return the loss that `parameters` carries; NaN where the task has none."""
@@ -187,10 +200,25 @@ class ModelLearner:
     def apply(self) -> None:
         self._store.apply([self.gradients])
 
-    def store(self, start: int, stop: int, *, allocate: Allocate = torch.zeros) -> TorchStore:
+    def centre(self, outer: Sgd | None) -> Centre:
+        return Centre(
+            self.parameters, self.gradients, outer, carried=self.carried, share=self._share
+        )
+
+    def store(
+        self,
+        start: int,
+        stop: int,
+        *,
+        by: Sgd | float | None = None,
+        allocate: Allocate = torch.zeros,
+    ) -> Store:
         shard = _copied(self.parameters[start:stop], allocate)
         carried = max(0, stop - max(start, self.parameters.numel() - self.carried))
-        return TorchStore(shard, self._optimizer, carried=carried, clip_norm=self._clip_norm)
+        if isinstance(by, float):
+            return ElasticStore(shard, by, carried=carried)
+        optimizer = by or self._optimizer
+        return TorchStore(shard, optimizer, carried=carried, clip_norm=self._clip_norm)
 
     def loss(self) -> float:
         return float(self.parameters[-1])
@@ -236,7 +264,18 @@ class PayloadLearner:
     def apply(self) -> None:
         return None
 
-    def store(self, start: int, stop: int, *, allocate: Allocate = torch.zeros) -> TorchStore:
+    def centre(self, outer: Sgd | None) -> Centre:
+        raise AssertionError("a payload learns nothing that ranks could agree on")
+
+    def store(
+        self,
+        start: int,
+        stop: int,
+        *,
+        by: Sgd | float | None = None,
+        allocate: Allocate = torch.zeros,
+    ) -> Store:
+        assert by is None, "a payload learns nothing"
         return TorchStore(_copied(self.parameters[start:stop], allocate), None, carried=0)
 
     def loss(self) -> float:

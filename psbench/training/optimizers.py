@@ -9,7 +9,9 @@ from torch import Tensor
 from psbench.spec import Adam, Sgd
 
 OPTIMIZERS: dict[str, Callable[[list[Tensor], Any], torch.optim.Optimizer]] = {
-    "sgd": lambda tensors, o: torch.optim.SGD(tensors, lr=o.lr, momentum=o.momentum),
+    "sgd": lambda tensors, o: torch.optim.SGD(
+        tensors, lr=o.lr, momentum=o.momentum, nesterov=o.nesterov
+    ),
     "adam": lambda tensors, o: torch.optim.Adam(tensors, lr=o.lr, betas=o.betas, eps=o.eps),
 }
 

@@ -1,6 +1,8 @@
 """The store of a shard in torch: also what a rank steps with under all-reduce."""
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -10,6 +12,34 @@ from psbench.spec import Adam, Sgd
 from psbench.training.optimizers import build_optimizer
 
 _EPS = 1e-6  # of torch.nn.utils.clip_grad_norm_
+
+
+class Store(Protocol):
+    """Flat parameters of a shard, of which the last elements may carry the loss."""
+
+    only_sums: bool
+    """Whether all it does is to take the sum of the contributions for its parameters."""
+
+    def apply(
+        self,
+        contributions: Sequence[Tensor],
+        scale: float = 1.0,
+        *,
+        rate: float = 1.0,
+        correct: Correct | None = None,
+    ) -> None:
+        """Take the contributions in, each of the parameters' shape, their sum times `scale` and
+        then made `correct`, at `rate` times the learning rate; the first may be used as scratch
+        where there are several."""
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return a copy of the parameters and of the optimiser's state."""
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take up the state that `snapshot` gave."""
+
+    def read(self) -> Tensor:
+        """Return the parameters themselves, shape (numel,)."""
 
 
 class TorchStore:
@@ -79,6 +109,54 @@ class TorchStore:
         group["lr"] = usual * rate  # not the gradient: momentum and Adam remember that
         optimizer.step()
         group["lr"] = usual
+
+    def snapshot(self) -> dict[str, Any]:
+        optimizer = copy.deepcopy(self._optimizer.state_dict()) if self._optimizer else None
+        return {"parameters": self._parameters.clone(), "optimizer": optimizer}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._parameters.copy_(state["parameters"])
+        if self._optimizer is not None:
+            self._optimizer.load_state_dict(copy.deepcopy(state["optimizer"]))
+
+    def read(self) -> Tensor:
+        """Return the parameters themselves, shape (numel,)."""
+        return self._parameters
+
+
+class ElasticStore:
+    """Flat parameters that each contribution, parameters of a rank, draws the share `alpha` of the
+    way to itself: a centre of elastic averaging. The last `carried` elements take its as they are.
+    """
+
+    only_sums = False
+
+    def __init__(self, parameters: Tensor, alpha: float, *, carried: int) -> None:
+        self._parameters = parameters
+        self._alpha = alpha
+        self._trained = parameters.numel() - carried
+
+    def apply(
+        self,
+        contributions: Sequence[Tensor],
+        scale: float = 1.0,
+        *,
+        rate: float = 1.0,
+        correct: Correct | None = None,
+    ) -> None:
+        """Move to each contribution in turn."""
+        assert scale == rate == 1.0, "what draws is no share of a sum, and no gradient"
+        assert correct is None, "what draws is no gradient"
+        trained = slice(0, self._trained)
+        for contribution in contributions:
+            self._parameters[trained].lerp_(contribution[trained], self._alpha)
+        self._parameters[self._trained :] = contributions[-1][self._trained :]
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"parameters": self._parameters.clone()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._parameters.copy_(state["parameters"])
 
     def read(self) -> Tensor:
         """Return the parameters themselves, shape (numel,)."""

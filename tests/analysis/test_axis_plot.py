@@ -79,6 +79,18 @@ def test_options_of_a_strategy_are_an_axis_too(write_run, cell, trial_row):
     assert (series.hue, series.points["x"].tolist()) == ("ring", [4, 8])
 
 
+def test_the_number_of_a_short_name_is_an_axis_too(write_run, cell, trial_row):
+    cells = [cell("ring", 2) for _ in range(2)]
+    for one, every in zip(cells, (32, 8), strict=True):
+        one |= {"strategy": f"diloco:{every}", "id": f"{every:064}"}
+        over = one["fields"]["strategy"]
+        one["fields"]["strategy"] = {"kind": "diloco", "every": every, "over": over}
+    rows = [trial_row(one["id"]) for one in cells]
+    results = load(write_run(cells, rows, axes=("strategy.every",)))
+    (series,) = axis_series(results, "strategy.every", "samples_per_s")
+    assert (series.hue, series.points["x"].tolist()) == ("diloco", [8, 32])
+
+
 def test_what_is_unknown_is_told_with_what_is_known(swept):
     with pytest.raises(ResultsError, match=r"no axis 'lr' .* workers, .*, task.optimizer.lr"):
         swept.plot_axis("lr")

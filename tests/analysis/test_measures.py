@@ -46,6 +46,13 @@ def test_each_strategy_synchronises_as_it_says(strategies):
     }
 
 
+def test_local_steps_synchronise_as_what_they_go_over():
+    server = {"kind": "parameter_server", "consistency": "asynchronous"}
+    over = {"kind": "all_reduce", "algorithm": "ring"}
+    assert synchronisation({"kind": "diloco", "every": 8, "over": over}) == "synchronous"
+    assert synchronisation({"kind": "easgd", "every": 8, "over": server}) == "asynchronous"
+
+
 def test_a_rank_waits_for_the_latest_entry_and_the_rest_is_communication(step_row):
     # Rank 0 enters at 104 and rank 1 at 106.5; both leave at 109; the server takes 0.5 s.
     rows = [
@@ -69,6 +76,29 @@ def test_the_queue_plays_the_part_of_the_wait_where_pushes_are_asynchronous(step
     derived = _derived(rows, kind="asynchronous")
     assert derived["wait_s"].isna().all()
     assert derived["comm_s"].tolist() == [4.0 - 1.5 - 0.5, 3.0]
+
+
+def test_a_step_between_two_pushes_queues_for_nothing(step_row):
+    alone = {"enter_s": 204.0, "exit_s": 204.0}
+    rows = [step_row(0, 1, queue_s=1.5), step_row(0, 2, **alone)]
+    derived = _derived(rows, kind="asynchronous", workers=1)
+    assert derived["comm_s"].tolist() == [2.5, 0.0]
+    several = _derived(rows, kind="asynchronous", workers=1, one_clock=False)
+    assert several["comm_s"].isna().all()
+
+
+def test_a_step_between_two_sums_has_no_buckets(step_row):
+    moment = {"enter_s": 204.0, "exit_s": 204.0}
+    rows = [
+        step_row(0, 1, enters=(104.0, 107.0), exits=(107.0, 108.0)),
+        step_row(1, 1, enters=(105.0, 107.0), exits=(107.0, 108.0)),
+        step_row(0, 2, **moment),
+        step_row(1, 2, **{name: time + 1 for name, time in moment.items()}),
+    ]
+    derived = _derived(rows)
+    assert derived["sync_s"].tolist() == [4.0, 3.0, 0.0, 0.0]
+    assert derived["wait_s"].tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert derived["comm_s"].tolist() == [3.0, 3.0, 0.0, 0.0]
 
 
 def test_without_synchronisation_nothing_waits_or_communicates(step_row):

@@ -86,17 +86,23 @@ def first_steps(command, tmp_path, **options):
     raise AssertionError(f"no steps were written: {process.communicate()[1]}")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_failed_trial_is_a_row_and_an_interruption_keeps_it(number, command, tmp_path):
+@pytest.mark.parametrize(
+    ("number", "to_all"),
+    [
+        (signal.SIGINT, True),  # as a terminal does
+        (signal.SIGTERM, False),  # as schedulers do
+        (signal.SIGTERM, True),  # as `timeout` does
+    ],
+)
+def test_a_failed_trial_is_a_row_and_an_interruption_keeps_it(number, to_all, command, tmp_path):
     process = first_steps(command, tmp_path)
     nodes = [pid for pid, line in command.processes().items() if line.startswith("ray::Node")]
     os.kill(nodes[0], signal.SIGKILL)
     line = next(line for line in process.stderr if line.startswith("[1/4]")).strip()
     assert "failed: " in line
     assert line.endswith("died")
-    # as a terminal does, to all in the foreground; or as schedulers do, to one
-    os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
-    _, stderr = process.communicate(timeout=60)
+    os.killpg(process.pid, number) if to_all else process.send_signal(number)
+    _, stderr = process.communicate(timeout=40)
     assert process.returncode == 130
     assert "Traceback" not in stderr
     assert stderr.splitlines()[-1] == "psbench: interrupted"

@@ -208,14 +208,15 @@ def run_trial(connect, everywhere):
     """`run_trial(cell, seed=0, repeat=0, prepare=None)` -> Outcome: real loops, real bytes.
 
     `prepare(nodes)` may change the workers and servers before they start. With `apart` they are on
-    two hosts, as far as `transport: auto` goes.
+    two hosts, as far as `transport: auto` goes. `first_step` is of servers that are restored.
     """
 
-    def run(cell, seed=0, repeat=0, prepare=None, apart=False):
+    def run(cell, seed=0, repeat=0, prepare=None, apart=False, first_step=0):
         homes = [home_of(rank) if apart else "one" for rank in range(cell.processes)]
         hosts = [dataclasses.replace(this_host(), home=home) for home in homes]
         transports = connect(cell.processes, realised_transport(cell, hosts))
-        job = Job(trial=Trial(cell=cell, repeat=repeat, seed=seed), generation=7, folder=".")
+        trial = Trial(cell=cell, repeat=repeat, seed=seed)
+        job = Job(trial=trial, generation=7, folder=".", first_step=first_step)
         logs = [StepLog() for _ in range(cell.workers)]
         nodes = [
             Worker(job, transport, logs[transport.rank])

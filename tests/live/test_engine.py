@@ -193,6 +193,17 @@ def test_a_process_that_hangs_is_named(engine, monkeypatch):
     assert outputs(engine, make_cell("tree"))[2].status == "ok"
 
 
+def test_a_process_that_hangs_before_a_trial_begins_is_named(engine, monkeypatch):
+    assert outputs(engine, make_cell("ring"))[2].status == "ok"
+    monkeypatch.setattr(watch, "_ANSWER_SECONDS", 2.0)
+    os.kill(engine._pool._actors[1][1].pid, signal.SIGSTOP)
+    rows, _, summary = outputs(engine, make_cell("ring"))
+    assert (summary.status, rows) == ("timed_out", [])
+    assert summary.error.startswith("rank 1 (pid ")
+    assert summary.error.endswith("did not answer within 2 s")
+    assert outputs(engine, make_cell("ring"))[2].status == "ok"
+
+
 def test_no_step_is_lost_of_a_process_that_answers_late(engine):
     cell = make_cell("ring", steps=300)
     outputs(engine, make_cell("ring"))

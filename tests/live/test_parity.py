@@ -93,6 +93,7 @@ def record_sums(nodes):
         apply, history = store.apply, noted.setdefault(node, [])
 
         def applied(contributions, scale=1.0, **step):
+            assert scale == 1.0
             contributions = list(contributions)
             total = contributions[0]
             before = parameters().clone()

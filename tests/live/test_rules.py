@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from psbench.live.server import Server
 from psbench.spec import Spec
 from psbench.training import build_learner
 
@@ -10,11 +11,12 @@ PAYLOAD_FREE = {"model": "digits_mlp", "dtype": "float64"}
 TRANSPORTS = ["gloo", "shared_memory"]
 
 
-def make_cell(workers=3, *, lr=0.1, steps=12, batch=30, transport="gloo", **fields):
+def make_cell(workers=3, *, lr=0.1, optimizer=None, steps=12, batch=30, transport="gloo", **fields):
     strategy = {"kind": "parameter_server", **fields.pop("strategy")}
+    optimizer = optimizer or {"kind": "sgd", "lr": lr}
     return Spec(
         name="rules",
-        task={**PAYLOAD_FREE, "optimizer": {"kind": "sgd", "lr": lr}},
+        task={**PAYLOAD_FREE, "optimizer": optimizer},
         batch={"global": batch},
         steps=steps,
         strategy=strategy,
@@ -87,7 +89,7 @@ def test_pushes_of_async_servers_are_all_accounted_for(run_trial):
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("bucket", [None, "4 KiB"])
 def test_a_backup_worker_is_not_waited_for(bucket, transport, run_trial):
-    slow = {"seconds": "2 ms", "slow": [{"rank": 2, "factor": 20.0}]}
+    slow = {"seconds": "2 ms", "slow": [{"rank": 2, "factor": 100.0}]}
     strategy = SYNC | {"backup": 1} | ({"bucket": bucket} if bucket else {})
     outcome = run_trial(make_cell(strategy=strategy, steps=40, compute=slow, transport=transport))
     workers, server = outcome.reports[:3], outcome.reports[3]
@@ -162,3 +164,88 @@ def test_each_point_is_evaluated_also_where_one_push_makes_several_versions(k, b
     points = outcome.nodes[3].checkpoints
     assert [point.step for point in points] == list(range(1, 21))
     assert [point.samples for point in points] == [30 * step for step in range(1, 21)]
+
+
+class Taken:
+    """What the servers of a trial say of themselves when they have made a version."""
+
+    def __init__(self, version):
+        self.version = version
+        self.states = []
+
+    def watch(self, nodes):
+        for node in nodes:
+            if isinstance(node, Server):
+                self.states.append([None] * len(node._shards))
+                for index, shard in enumerate(node._shards):
+                    self._watch(shard, self.states[-1], index)
+
+    def _watch(self, shard, states, index):
+        apply = shard.apply
+
+        def applied(decision):
+            workers = apply(decision)
+            if decision.version == self.version:
+                states[index] = shard.snapshot()
+            return workers
+
+        shard.apply = applied
+
+    def restore(self, nodes):
+        servers = [node for node in nodes if isinstance(node, Server)]
+        for server, state in zip(servers, self.states, strict=True):
+            server.restore(state)
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [{"kind": "sgd", "lr": 0.1, "momentum": 0.9}, {"kind": "adam", "lr": 0.01}],
+    ids=["momentum", "adam"],
+)
+@pytest.mark.parametrize("fields", [{}, {"servers": 2}, {"bucket": "4 KiB"}])
+def test_new_servers_go_on_bit_for_bit_from_what_the_old_ones_said(fields, optimizer, run_trial):
+    cell = make_cell(2, steps=20, strategy=SYNC | fields, optimizer=optimizer)
+    taken = Taken(8)
+    whole = run_trial(cell, prepare=taken.watch)
+    rest = run_trial(cell, prepare=taken.restore, first_step=8)
+    losses = whole.losses()
+    assert rest.losses() == {key: loss for key, loss in losses.items() if key[1] >= 8}
+    for rank in range(2):
+        assert torch.equal(rest.parameters(rank), whole.parameters(rank))
+
+
+def test_a_restored_server_adapts_its_compensation_as_the_old_one_did(run_trial):
+    rule = {"kind": "delay_compensated_adaptive", "strength": 0.2}
+    cell = make_cell(2, steps=12, batch=20, strategy=ssp(0, reads="clock") | {"lr_rule": rule})
+    taken = Taken(12)
+    whole = run_trial(cell, prepare=taken.watch)
+    rest = run_trial(cell, prepare=taken.restore, first_step=6)
+    assert torch.equal(rest.parameters(0), whole.parameters(0))
+
+
+def test_a_restored_server_knows_its_older_versions(run_trial):
+    cell = make_cell(1, batch=10, steps=12, strategy=ASYNC | {"staleness": 3})
+    taken = Taken(6)
+    run_trial(cell, prepare=taken.watch)
+    rest = run_trial(cell, prepare=taken.restore, first_step=6)
+    # the worker begins with the parameters as they stand: its first push is not stale enough
+    assert [row.dropped for row in rest.rows] == [1, 0, 0, 0, 0, 0, 0]
+    assert [row.staleness for row in rest.rows] == [0, 3, 3, 3, 3, 3, 3]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize(
+    "rule",
+    [ssp(0), ssp(1, reads="clock"), SYNC | {"backup": 1}, ASYNC | {"staleness": 2}],
+    ids=["ssp:0", "ssp:1 clock", "backup 1", "staleness 2"],
+)
+def test_every_rule_over_several_servers(rule, transport, run_trial):
+    cell = make_cell(3, strategy=rule | {"servers": 2, "bucket": "8 KiB"}, transport=transport)
+    outcome = run_trial(cell)
+    workers, servers = outcome.reports[:3], outcome.reports[3:]
+    settled = sum(report.pushes + report.pushes_dropped for report in servers)
+    assert sum(report.pushes for report in workers) == settled
+    if "staleness" in rule:
+        versions = [shard.core.version for node in outcome.nodes[3:] for shard in node._shards]
+        assert min(versions) >= 12 * 3
+        assert {row.staleness for row in outcome.rows if not row.dropped and row.version > 3} == {2}

@@ -14,6 +14,7 @@ from psbench.parameter_server import (
     Apply,
     Asynchronous,
     BoundedStaleness,
+    Drop,
     InTurn,
     Push,
     Reply,
@@ -172,8 +173,8 @@ class World:
             case "leave" | "finish":
                 self.leaves -= kind == "leave"
                 for shard in self.shards:
-                    shard.workers.pop(rank)
-                    self._check(shard, shard.core.on_leave(rank))
+                    decisions = self._without(shard, rank, shard.core.on_leave(rank))
+                    self._check(shard, decisions)
             case "join":
                 self.joins -= 1
                 for shard in self.shards:
@@ -188,13 +189,21 @@ class World:
         shard = self.shards[index]
         self._check(shard, shard.core.on_push(worker.log[worker.delivered - 1]))
 
+    def _without(self, shard, rank, decisions):
+        """Forget a worker; return the decisions but those that drop what it had delivered."""
+        worker = shard.workers.pop(rank, None)
+        open_seqs = range(worker.settled, worker.delivered) if worker else ()
+        drops = decisions[: len(open_seqs)]
+        assert [(d.push.worker, d.push.seq) for d in drops] == [(rank, seq) for seq in open_seqs]
+        assert all(isinstance(drop, Drop) for drop in drops)
+        return decisions[len(open_seqs) :]
+
     def _join(self, shard, rank):
-        shard.workers.pop(rank, None)
+        decisions = self._without(shard, rank, shard.core.on_join(rank))
         clocks = [other.first_clock + other.settled for other in shard.workers.values()]
         if self.rule.sums_shares or isinstance(self.rule, InTurn):
             clocks = []
         shard.workers[rank] = Worker(first_clock=min(clocks, default=0), answered=False)
-        decisions = shard.core.on_join(rank)
         assert decisions[0] == Reply(worker=rank, seq=-1, version=shard.version)
         self._check(shard, decisions)
 

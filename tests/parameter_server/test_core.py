@@ -1,15 +1,21 @@
 """What the core decides, spelled out event by event; broken protocols; numbers through a store."""
 
 import itertools
+from collections import Counter
+from math import inf
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from psbench.parameter_server import (
     RULES,
     Apply,
     Asynchronous,
+    BoundedStaleness,
     Contribution,
+    Drop,
     NumpyStore,
     Push,
     Reply,
@@ -105,10 +111,14 @@ def test_the_last_one_missing_leaves_and_the_others_go_on():
     assert core.members == {0, 2}
 
 
-def test_a_waiting_push_leaves_with_its_worker():
+def dropped(worker, seq, staleness):
+    return Drop(push=Contribution(worker=worker, seq=seq, staleness=staleness))
+
+
+def test_a_waiting_push_is_dropped_with_its_worker():
     core = ShardCore(Synchronous(), [0, 1])
     core.on_push(push(0, 0, 0))
-    assert core.on_leave(0) == []
+    assert core.on_leave(0) == [dropped(0, 0, 0)]
     assert core.on_push(push(1, 0, 0)) == [applied(1, (1, 0, 0)), reply(1, 0, 1)]
     assert core.on_leave(1) == []
     assert core.members == frozenset()
@@ -129,10 +139,10 @@ def test_who_joins_again_starts_at_seq_0():
     assert core.on_push(push(0, 0, 1)) == [applied(2, (0, 0, 0)), reply(0, 0, 2)]
 
 
-def test_who_joins_again_without_having_left_takes_its_waiting_push_back():
+def test_who_joins_again_without_having_left_begins_anew():
     core = ShardCore(Synchronous(), [0, 1])
     core.on_push(push(0, 0, 0))
-    assert core.on_join(0) == [reply(0, -1, 0)]
+    assert core.on_join(0) == [dropped(0, 0, 0), reply(0, -1, 0)]
     assert core.on_push(push(1, 0, 0)) == []
     assert core.on_push(push(0, 0, 0))[0] == applied(1, (0, 0, 0), (1, 0, 0))
 
@@ -197,6 +207,19 @@ def test_restoring_forgets_what_there_was():
     assert (core.version, core.members) == (7, {0, 2})
     assert core.on_push(push(2, 6, 7)) == []  # 0 has to send its push again
     assert core.on_push(push(0, 4, 7))[0] == applied(8, (0, 4, 0), (2, 6, 0))
+
+
+@given(ranks=st.lists(st.integers(0, 3), max_size=30))
+def test_without_a_bound_ssp_decides_as_asynchronous_does(ranks):
+    """One recorded log of pushes, by rank, through both."""
+    cores = [ShardCore(rule, range(4)) for rule in (Asynchronous(), BoundedStaleness(bound=inf))]
+    seqs, known = Counter(), Counter()
+    for rank in ranks:
+        one = push(rank, seqs[rank], known[rank])
+        seqs[rank] += 1
+        decisions, others = [core.on_push(one) for core in cores]
+        assert decisions == others
+        known[rank] = decisions[-1].version
 
 
 def test_the_sum_has_the_same_bits_in_whatever_order_pushes_arrive():

@@ -10,6 +10,7 @@ from psbench.spec import (
     CONSISTENCIES,
     DTYPES,
     MODELS,
+    NUMBERED,
     OPTIMIZERS,
     SHORTHANDS,
     STRATEGIES,
@@ -19,6 +20,9 @@ from psbench.spec import (
     Bare,
     Cell,
     Ddp,
+    DiLoCo,
+    Easgd,
+    LocalSgd,
     ModelTask,
     Native,
     NoSync,
@@ -106,6 +110,14 @@ def test_a_payload_has_no_batch():
             "ring(wire_dtype=bf16)",
             0,
         ),
+        ("local_sgd:8", "local_sgd:8", 0),
+        ({"kind": "diloco", "every": 32, "lr": 0.5}, "diloco:32(lr=0.5)", 0),
+        (
+            {"kind": "local_sgd", "every": 8, "over": {"kind": "native", "bucket": "1 MiB"}},
+            "local_sgd:8(over=native(bucket=1.00 MiB))",
+            0,
+        ),
+        ({"kind": "easgd", "every": 4, "alpha": 0.1, "over": "ring"}, "easgd:4(alpha=0.1)", 0),
     ],
 )
 def test_labels_and_servers(strategy, label, servers):
@@ -122,7 +134,8 @@ def _kinds(*models) -> tuple[str, ...]:
 
 def test_each_name_is_known_where_it_is_used():
     assert _kinds(Sgd, Adam) == OPTIMIZERS
-    assert _kinds(AllReduce, ParameterServer, Native, Ddp, NoSync, Bare) == STRATEGIES
+    every_step = _kinds(AllReduce, ParameterServer, Native, Ddp, NoSync, Bare)
+    assert every_step + _kinds(LocalSgd, DiLoCo, Easgd) == STRATEGIES
     assert get_args(AllReduce.model_fields["algorithm"].annotation) == (*ALGORITHMS, "auto")
     assert get_args(ParameterServer.model_fields["consistency"].annotation) == CONSISTENCIES
     names, _ = ModelTask.model_json_schema()["properties"]["model"]["anyOf"]
@@ -132,8 +145,13 @@ def test_each_name_is_known_where_it_is_used():
 
 
 def test_shorthands_name_every_algorithm_and_consistency():
-    named = {value for fields in SHORTHANDS.values() for value in fields.values()}
-    assert named | {"bounded_staleness"} == {*STRATEGIES, *ALGORITHMS, "auto", *CONSISTENCIES}
+    wholes = [*SHORTHANDS.values(), *(fields for fields, _ in NUMBERED.values())]
+    named = {value for fields in wholes for value in fields.values()}
+    assert named == {*STRATEGIES, *ALGORITHMS, "auto", *CONSISTENCIES}
     for name, fields in SHORTHANDS.items():
         where = {"workers": 1, "cluster": {"hosts": 1}}
         assert make(strategy=name, **where) == make(strategy=fields, **where)
+    for name, (fields, number) in NUMBERED.items():
+        cell = make(workers=4, strategy=f"{name}:3")
+        assert cell == make(workers=4, strategy={**fields, number: 3})
+        assert strategy_label(cell.strategy) == f"{name}:3"

@@ -81,3 +81,24 @@ def test_a_sum_over_those_in_time_is_refused():
             strategy=strategy,
             reduce="sum",
         )
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("ssp:3", SSP | {"bound": 3}),
+        ("ssp:0", SSP | {"bound": 0}),
+        ("ssp:inf", SSP | {"bound": "inf"}),
+        ("ps-sync+backup:1", SYNC | {"backup": 1}),
+    ],
+)
+def test_short_names_with_a_number(name, fields):
+    cell = Spec(name="x", task={"payload": "1 MiB"}, workers=4, steps=3, strategy=name).cells()[0]
+    assert cell_id(cell) == cell_id(make(**fields))
+    assert cell.label == f"{name}, 4 workers"
+
+
+@pytest.mark.parametrize("name", ["ssp", "ssp:", "ssp:-1", "ssp:1.5", "diloco:inf", "ssp:∞"])
+def test_a_short_name_wants_its_number(name):
+    with pytest.raises(SpecError, match=f"expected {name.partition(':')[0]}:N"):
+        Spec(name="x", task={"payload": "1 MiB"}, workers=4, steps=3, strategy=name)

@@ -142,6 +142,23 @@ def test_what_means_nothing_is_refused_by_name(fields, message):
     assert str(error.value) == message
 
 
+@pytest.mark.parametrize("option", [{"lr_rule": "staleness_aware"}, {"clip_norm": 1.0}])
+def test_local_steps_send_no_gradients(option):
+    over = {"kind": "parameter_server", "consistency": "asynchronous"} | option
+    with pytest.raises(SpecError) as error:
+        Spec(
+            name="x",
+            task=MODEL,
+            batch={"per_worker": 4},
+            workers=2,
+            steps=8,
+            strategy={"kind": "easgd", "every": 4, "over": over},
+        )
+    assert str(error.value) == (
+        "strategy.over: lr_rule and clip_norm are of gradients, and none are sent; leave them out"
+    )
+
+
 def test_one_colocated_server_may_clip():
     one = {"clip_norm": 1.0, "placement": "colocated", "servers": 1}
     assert make(**one, cluster={"hosts": 2}).servers == 1

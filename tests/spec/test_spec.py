@@ -96,22 +96,25 @@ ABSENT = object()
             "strategy: unknown strategy 'rign'; did you mean 'ring'?"
             " (known: ring, tree, double_tree, recursive_doubling, halving_doubling, direct, star,"
             " hierarchical_leaders, hierarchical_rails, auto, ps-sync, ps-async, native, ddp,"
-            " none, bare)",
+            " none, bare, ssp:N, ps-sync+backup:N and 3 more)",
         ),
         (
             {"strategy": None},
             "strategy: expected a name (ring, tree, double_tree, recursive_doubling,"
             " halving_doubling, direct, star, hierarchical_leaders, hierarchical_rails, auto,"
-            " ps-sync, ps-async, native, ddp, none, bare) or a map, got null",
+            " ps-sync, ps-async, native, ddp, none, bare, ssp:N, ps-sync+backup:N, local_sgd:N,"
+            " diloco:N, easgd:N) or a map, got null",
         ),
         (
             {"strategy": {"kind": "allreduce"}},
             "strategy.kind: unknown strategy kind 'allreduce'; did you mean 'all_reduce'?"
-            " (known: all_reduce, parameter_server, native, ddp, none, bare)",
+            " (known: all_reduce, parameter_server, native, ddp, none, bare, local_sgd, diloco,"
+            " easgd)",
         ),
         (
             {"strategy": {"algorithm": "ring"}},
-            "strategy.kind: missing; one of all_reduce, parameter_server, native, ddp, none, bare",
+            "strategy.kind: missing; one of all_reduce, parameter_server, native, ddp, none, bare,"
+            " local_sgd, diloco, easgd",
         ),
         (
             {"strategy": {"kind": "all_reduce", "algorithm": "ring", "chunks": 0}},

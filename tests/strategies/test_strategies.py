@@ -59,15 +59,15 @@ def test_the_options_are_those_a_spec_gives(shorthand):
     if kind == "parameter_server":
         options["servers"] = 1
     strategy = STRATEGIES[kind](world=3, numel=10, **options)
-    for step in (strategy.start, strategy.step, strategy.step):  # each call begins anew
-        drive(step())
+    for step in (strategy.start(), strategy.step(0), strategy.step(1)):
+        drive(step)
     assert strategy.served == (kind == "parameter_server")
 
 
 def test_all_reduce_sums_shares_then_steps_on_every_rank():
     strategy = STRATEGIES["all_reduce"](world=3, numel=10, algorithm="ring")
     assert drive(strategy.start()) == ([], [])
-    commands, handles = drive(strategy.step())
+    commands, handles = drive(strategy.step(0))
     compute, reduce, *rest = commands
     assert compute == Compute(reduce="mean")
     assert reduce.bucket == span(0, 0, 10)
@@ -82,7 +82,7 @@ def test_all_reduce_takes_the_schedule_of_its_algorithm(
     algorithm, chunks, num_chunks, messages_of_rank_0
 ):
     strategy = STRATEGIES["all_reduce"](world=3, numel=10, algorithm=algorithm, chunks=chunks)
-    schedule = drive(strategy.step())[0][1].schedule
+    schedule = drive(strategy.step(0))[0][1].schedule
     verify(schedule)
     assert (schedule.world, schedule.num_chunks) == (3, num_chunks)
     assert traffic(schedule).messages_sent[0] == messages_of_rank_0
@@ -101,7 +101,7 @@ def test_all_reduce_takes_the_schedule_of_its_algorithm(
 )
 def test_all_reduce_passes_on_roots_and_hosts(algorithm, options, num_chunks):
     strategy = STRATEGIES["all_reduce"](world=6, numel=10, algorithm=algorithm, **options)
-    schedule = drive(strategy.step())[0][1].schedule
+    schedule = drive(strategy.step(0))[0][1].schedule
     verify(schedule)
     assert schedule.num_chunks == num_chunks
 
@@ -109,7 +109,7 @@ def test_all_reduce_passes_on_roots_and_hosts(algorithm, options, num_chunks):
 def test_native_leaves_the_schedule_to_the_backend():
     strategy = STRATEGIES["native"](world=3, numel=10)
     assert drive(strategy.start()) == ([], [])
-    commands, handles = drive(strategy.step())
+    commands, handles = drive(strategy.step(0))
     assert commands == [
         Compute(reduce="mean"),
         AllReduce(bucket=span(0, 0, 10), schedule=None),
@@ -124,7 +124,7 @@ def test_native_leaves_the_schedule_to_the_backend():
 )
 def test_buckets_are_even_parts_from_the_last_to_the_first(bucket, cuts):
     strategy = STRATEGIES["all_reduce"](world=3, numel=10, algorithm="ring", bucket=bucket)
-    commands, handles = drive(strategy.step())
+    commands, handles = drive(strategy.step(0))
     spans = [span(i, a, b) for i, (a, b) in enumerate(itertools.pairwise(cuts))][::-1]
     sums = commands[1 : 1 + len(spans)]
     assert [command.bucket for command in sums] == spans
@@ -136,7 +136,7 @@ def test_buckets_are_even_parts_from_the_last_to_the_first(bucket, cuts):
 def test_a_bucket_of_more_than_the_vector_and_a_vector_of_nothing():
     for numel in (0, 1):
         strategy = STRATEGIES["native"](world=3, numel=numel, bucket=256)
-        commands, _ = drive(strategy.step())
+        commands, _ = drive(strategy.step(0))
         assert [c.bucket for c in commands if isinstance(c, AllReduce)] == [span(0, 0, numel)]
 
 
@@ -144,7 +144,7 @@ def test_a_bucket_of_more_than_the_vector_and_a_vector_of_nothing():
 def test_overlap_starts_a_bucket_when_its_gradients_are_known(kind):
     options = {"algorithm": "ring"} if kind == "all_reduce" else {}
     strategy = STRATEGIES[kind](world=3, numel=10, bucket=5, overlap=True, accumulate=2, **options)
-    commands, (computing, first, second) = drive(strategy.step())
+    commands, (computing, first, second) = drive(strategy.step(0))
     back, front = span(1, 5, 10), span(0, 0, 5)
     assert commands[:2] == [
         Compute(reduce="mean", part=0, parts=2),
@@ -160,20 +160,20 @@ def test_overlap_starts_a_bucket_when_its_gradients_are_known(kind):
 
 def test_what_is_sent_is_rounded_where_the_spec_says_so():
     options = {"world": 3, "numel": 10, "algorithm": "ring", "wire_dtype": "bf16", "bucket": 5}
-    commands, _ = drive(STRATEGIES["all_reduce"](**options).step())
+    commands, _ = drive(STRATEGIES["all_reduce"](**options).step(0))
     assert [c.wire_dtype for c in commands if isinstance(c, AllReduce)] == ["bf16", "bf16"]
 
 
 def test_ddp_computes_and_sums_in_one():
     strategy = STRATEGIES["ddp"](world=3, numel=10, bucket=5, accumulate=2, reduce="sum")
     parts = [ComputeByDdp(reduce="sum", part=part, parts=2, bucket=5) for part in (0, 1)]
-    assert drive(strategy.step()) == ([*parts, Apply()], [])
+    assert drive(strategy.step(0)) == ([*parts, Apply()], [])
 
 
 def test_none_moves_nothing_and_takes_its_own_mean():
     strategy = STRATEGIES["none"](world=3, numel=10)
     assert drive(strategy.start()) == ([], [])
-    assert drive(strategy.step()) == ([Compute(reduce=None), Apply()], [])
+    assert drive(strategy.step(0)) == ([Compute(reduce=None), Apply()], [])
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_one_server(consistency, reduce):
     whole = Shard(server=0, span=span(0, 0, 10))
     commands, handles = drive(strategy.start())
     assert commands == [Pull(shard=whole), Wait(handle=handles[0])]
-    commands, handles = drive(strategy.step())
+    commands, handles = drive(strategy.step(0))
     assert commands == [Compute(reduce=reduce), Push(shard=whole), Wait(handle=handles[0])]
 
 
@@ -201,7 +201,7 @@ def test_one_server(consistency, reduce):
 )
 def test_a_rank_computes_all_its_micro_batches_before_it_communicates(kind, options, reduce):
     strategy = STRATEGIES[kind](world=2, numel=4, accumulate=3, reduce="sum", **options)
-    commands, _ = drive(strategy.step())
+    commands, _ = drive(strategy.step(0))
     parts = [Compute(reduce=reduce, part=part, parts=3) for part in range(3)]
     assert commands[:3] == parts
     assert not any(isinstance(command, Compute) for command in commands[3:])
@@ -215,7 +215,7 @@ def test_three_servers_are_all_under_way_before_the_first_wait():
     assert len(set(handles)) == 3
     waits = [Wait(handle=handle) for handle in handles]
     assert commands == [*(Pull(shard=shard) for shard in shards), *waits]
-    commands, handles = drive(strategy.step())
+    commands, handles = drive(strategy.step(0))
     waits = [Wait(handle=handle) for handle in handles]
     assert commands == [Compute(reduce="mean"), *(Push(shard=shard) for shard in shards), *waits]
 
@@ -223,7 +223,7 @@ def test_three_servers_are_all_under_way_before_the_first_wait():
 def test_more_servers_than_elements_leave_some_with_nothing():
     parts = [(shard.server, shard.span) for shard in shards_of(2, 3)]
     assert parts == [(0, span(0, 0, 0)), (1, span(0, 0, 1)), (2, span(0, 1, 2))]
-    commands, _ = drive(server(world=2, numel=2, servers=3, consistency="synchronous").step())
+    commands, _ = drive(server(world=2, numel=2, servers=3, consistency="synchronous").step(0))
     assert [c.shard for c in commands if isinstance(c, Push)] == list(shards_of(2, 3)[::-1])
 
 
@@ -248,7 +248,7 @@ def test_a_bucket_is_pushed_when_its_gradients_are_known():
     strategy = server(world=2, numel=10, **options)
     back, front = (Shard(server=0, span=span(*at)) for at in ((1, 5, 10), (0, 0, 5)))
     assert drive(strategy.start())[0][:2] == [Pull(shard=back), Pull(shard=front)]
-    commands, (computing, first, second) = drive(strategy.step())
+    commands, (computing, first, second) = drive(strategy.step(0))
     assert commands == [
         Compute(reduce="mean", overlap=True),
         Ready(handle=computing, bucket=back.span),

@@ -8,7 +8,7 @@ from psbench.live.bench.plan import Point
 from psbench.live.counters import Counters
 from psbench.live.job import Job, StepLog
 from psbench.live.letters import HEADERS, PAYLOADS
-from psbench.live.parameter_client import ParameterClient
+from psbench.live.parameter_client import Answers, ParameterClient
 from psbench.live.server import Server
 from psbench.live.transports import Transport
 from psbench.spec import Cell, Trial
@@ -53,8 +53,7 @@ def _push_and_pull(
     pushed = transport.allocate(numel, dtype=dtype)
     pulled = torch.zeros(numel, dtype=dtype)
     client = ParameterClient(
-        transport,
-        server=job.workers,
+        Answers(transport, job.workers),
         gradients=pushed,
         parameters=pulled,
         generation=job.generation,
