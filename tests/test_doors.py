@@ -23,6 +23,7 @@ from psbench.training import optimizers, tasks
         (spec.ALGORITHMS, schedules.COSTS),
         (spec.STRATEGIES, strategies.STRATEGIES),
         (spec.CONSISTENCIES, parameter_server.RULES),
+        (spec.LR_RULES, parameter_server.LEARNING_RATES),
         (spec.MODELS, tasks.TASKS),
         (spec.DTYPES, tasks.DTYPES),
         (spec.OPTIMIZERS, optimizers.OPTIMIZERS),

@@ -9,9 +9,11 @@ from torch import Tensor
 from psbench.live.counters import Counters
 from psbench.network import ComputeTime, Slowness
 from psbench.parameter_server import (
+    LEARNING_RATES,
     Asynchronous,
     BoundedStaleness,
     InTurn,
+    LearningRate,
     Rule,
     Staleness,
     Synchronous,
@@ -20,7 +22,10 @@ from psbench.results import TrialStatus
 from psbench.spec import AllReduce, LocalSteps, ParameterServer, Trial, carrier
 from psbench.strategies import STRATEGIES, Span, Strategy, shards_of
 
-_NOT_OF_A_STEP = ("kind", "placement", "backup", "bound", "reads", "staleness")
+_NOT_OF_A_STEP = (
+    *("kind", "placement", "backup", "bound", "reads", "staleness"),
+    *("lr_rule", "clip_norm"),
+)
 
 OK: TrialStatus = "ok"
 DIVERGED: TrialStatus = "diverged"
@@ -89,6 +94,13 @@ class Job:
                 repeat=self.trial.repeat,
             )
         )
+
+    def learning_rate(self) -> LearningRate:
+        """Build the learning-rate rule of the trial's servers."""
+        strategy = carrier(self.trial.cell.strategy)
+        assert isinstance(strategy, ParameterServer)
+        options = strategy.lr_rule.model_dump(exclude={"kind"})
+        return LEARNING_RATES[strategy.lr_rule.kind](**options)
 
     def server_spans(self, numel: int, itemsize: int, server: int) -> list[Span]:
         """Return the shards of a server, of flat vectors as of `strategy`."""

@@ -10,16 +10,17 @@ from psbench.live.transports import Work
 
 @dataclass(eq=False)
 class Copy:
-    """The parameters of one version, and how many workers they are on the way to."""
+    """The parameters of one version, and how many need them as they are: the workers they are on
+    the way to, and the pushes that will be compared with them."""
 
     buffer: Tensor
     version: int
-    receivers: int = 0
+    users: int = 0
 
 
 @dataclass
 class Outbox:
-    """Copies of the parameters, one a version, each kept unchanged until all receivers have it.
+    """Copies of the parameters, one a version, each kept unchanged while it has users.
 
     So that no reply mixes two versions: the store goes on changing its parameters meanwhile. There
     are never more copies than workers, and `oldest_read` more, where answers may be of so many
@@ -37,7 +38,7 @@ class Outbox:
         if known is not None:
             return known
         oldest = version - self.oldest_read
-        free = next((c for c in self._copies if not c.receivers and c.version < oldest), None)
+        free = next((c for c in self._copies if not c.users and c.version < oldest), None)
         if free is None:
             free = Copy(buffer=self.allocate(), version=version)
             self._copies.append(free)
@@ -71,13 +72,15 @@ class Outbox:
 
     def sent(self, worker: int, copy: Copy, works: Sequence[Work]) -> None:
         """Note that `copy` is on the way to `worker`."""
-        copy.receivers += 1
+        copy.users += 1
         self._under_way[worker] = (copy, works)
 
-    def confirm(self, worker: int) -> None:
-        """Take note that `worker` has what was sent to it last: it has spoken since."""
+    def confirm(self, worker: int) -> Copy | None:
+        """Take note that `worker` has what was sent to it last, and return that: it has spoken
+        since."""
         copy, works = self._under_way.pop(worker, (None, ()))
         for work in works:
             work.synchronize()
         if copy is not None:
-            copy.receivers -= 1
+            copy.users -= 1
+        return copy

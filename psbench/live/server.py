@@ -40,7 +40,7 @@ class Server:
         self.learner = build_learner(
             cell, seed=trial.seed, repeat=trial.repeat, rank=0, allocate=torch.zeros
         )
-        rule = job.rule()
+        rule, learning_rate = job.rule(), job.learning_rate()
         numel, dtype = self.learner.parameters.numel(), self.learner.parameters.dtype
         strategy = job.strategy(numel, dtype.itemsize)
         self._per_step, self._every = 1 if rule.sums_shares else cell.workers, strategy.every
@@ -59,6 +59,7 @@ class Server:
                     allocate=transport.allocate,
                 ),
                 rule,
+                learning_rate,
                 self._letters,
                 number=span.index,
                 shares=rank_shares(cell.global_batch, cell.workers),
@@ -131,20 +132,26 @@ class Server:
         worker = self._letters.receive_any(self._request)
         request = self._request.get()
         shard = self._asked(worker, request)
-        made = False
+        due: int | None = None
         for decision in shard.hear(worker, request):
             match decision:
                 case Apply():
-                    workers = shard.apply(decision)
-                    if shard is self._last:
-                        self._trial.on_version(decision.version, workers, self._loss())
-                        made = True
+                    if due is not None:
+                        self._keep(due)  # before the next version is made of it
+                    due = self._made(decision.version, shard, shard.apply(decision))
                 case Drop():
                     shard.drop(decision)
                 case Reply():
                     shard.answer(decision, self._end)
-        if made and self.learner.carried and self._trial.evaluation_due(self._last.core.version):
-            self._keep()
+        if due is not None:
+            self._keep(due)  # after the answers: often one of them is the copy
+
+    def _made(self, version: int, shard: ServedShard, workers: list[int]) -> int | None:
+        """Take note of a version of a shard; return it if its parameters are to be evaluated."""
+        if shard is not self._last:
+            return None
+        self._trial.on_version(version, workers, self._loss())
+        return version if self.learner.carried and self._trial.evaluation_due(version) else None
 
     def _asked(self, worker: int, request: Request) -> ServedShard:
         if not 0 <= request.shard < len(self._shards):
@@ -157,11 +164,10 @@ class Server:
             return None
         return float(self._shards[-1].parameters[-1])
 
-    def _keep(self) -> None:
-        """Keep a copy of the parameters for evaluation."""
-        version = self._last.core.version
+    def _keep(self, version: int) -> None:
+        """Keep a copy of the parameters, which are of that version, for evaluation."""
         if len(self._shards) == 1:
-            self._trial.keep(version, self._last.copy_to_keep())
+            self._trial.keep(version, self._last.copy_to_keep(version))
             return
         started = time.monotonic()
         self._trial.keep(version, self.parameters)

@@ -14,11 +14,14 @@ from psbench.live.job import elements
 from psbench.live.letters import MOST_LETTERS, Letters
 from psbench.live.messages import Answer, End, Kind, Request, Words
 from psbench.live.outbox import Copy, Outbox
+from psbench.live.pulled import Pulled
 from psbench.parameter_server import (
     Apply,
     Contribution,
+    Correct,
     Decision,
     Drop,
+    LearningRate,
     Push,
     Reply,
     Rule,
@@ -54,13 +57,15 @@ class ServedShard:
     Memory: the shard, one buffer a worker for what it pushes (synchronous rules sum in rank order,
     whatever order pushes arrive in) or, where pushes are read in the workers' memory, one for their
     sum, and at most one copy a worker of what is sent to it, with one a version that answers may
-    still be of. `allocate` gives memory for a copy.
+    still be of. Where the learning rate compensates delays, a copy is kept until the push computed
+    from it is settled. `allocate` gives memory for a copy.
     """
 
     def __init__(
         self,
         store: Store,
         rule: Rule,
+        learning_rate: LearningRate,
         letters: Letters,
         *,
         number: int,
@@ -75,6 +80,9 @@ class ServedShard:
         self.dropped = 0
         self._store = store
         self._rule = rule
+        self._learning_rate = learning_rate
+        self._compensation = learning_rate.compensation()
+        self._pulled = Pulled()
         self._shares = shares
         self._letters = letters
         self._number = number
@@ -106,6 +114,7 @@ class ServedShard:
             "core": self.core.snapshot(),
             "store": self._store.snapshot(),
             "older": self._outbox.snapshot(),
+            "compensation": self._compensation and self._compensation.snapshot(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -113,12 +122,16 @@ class ServedShard:
         self.core.restore(state["core"])
         self._store.restore(state["store"])
         self._outbox.restore(state["older"])
+        if self._compensation is not None:
+            self._compensation.restore(state["compensation"])
 
     def hear(self, worker: int, request: Request) -> list[Decision]:
         """Take in what a worker asks; return what is to be done, in order."""
         request.header.check(self._ours.at(request.seq), f"rank {worker}")  # seq: the core
-        self._outbox.confirm(worker)
+        had = self._outbox.confirm(worker)
         if request.kind == Kind.PUSH:
+            if had is not None and self._compensation is not None:
+                self._pulled.hold(worker, request.seq, had)
             return self._take_in(worker, request)
         self._letters.take(worker, None)
         match request.kind:
@@ -145,14 +158,19 @@ class ServedShard:
         workers = [part.worker for part in parts]
         if self._numel:
             into = self.parameters if self._store.only_sums else None
-            self._store.apply(self._inbox.contributions(parts, into), self._scale(workers))
+            self._store.apply(
+                self._inbox.contributions(parts, into),
+                self._scale(workers),
+                rate=self._learning_rate.factor(parts[0].staleness, len(self._shares)),
+                correct=self._correction(parts),
+            )
             self._inbox.settled(parts)
         if self._rule.oldest_read:
             self._outbox.copy(self.parameters, decision.version)
         self._updated_ns = time.monotonic_ns()
         self._update_ns = self._updated_ns - started
         self.applied += len(parts)
-        self._note(parts)
+        self._settle(parts)
         return workers
 
     def drop(self, decision: Drop) -> None:
@@ -160,10 +178,12 @@ class ServedShard:
         if self._numel:
             self._inbox.settled([decision.push])
         self.dropped += 1
-        self._note([decision.push])
+        self._settle([decision.push])
         self._was_dropped.add(decision.push.worker)
 
-    def _note(self, pushes: Sequence[Contribution]) -> None:
+    def _settle(self, pushes: Sequence[Contribution]) -> None:
+        if self._compensation is not None:
+            self._pulled.settled(pushes)
         for push in pushes:
             self._staleness[push.worker] = push.staleness
             self._was_dropped.discard(push.worker)
@@ -172,6 +192,15 @@ class ServedShard:
         if not self._rule.sums_shares or len(workers) == len(self._shares):
             return 1.0
         return 1.0 / sum(self._shares[worker] for worker in workers)
+
+    def _correction(self, parts: Sequence[Contribution]) -> Correct | None:
+        compensation = self._compensation
+        if compensation is None:
+            return None
+        (push,) = parts
+        pulled = self._pulled.of(push)
+        # what is carried behind the parameters is no part of them
+        return lambda gradient, now: compensation.corrected(gradient, now, pulled[: len(now)])
 
     def answer(self, reply: Reply, end: End) -> None:
         """Send the parameters to a worker, with what is to be said of the trial."""
@@ -204,10 +233,10 @@ class ServedShard:
         works = self._letters.send(worker, words, vector)
         self._outbox.sent(worker, copy, works)
 
-    def copy_to_keep(self) -> Tensor:
-        """Return a copy of the parameters that is never written to: often the very one that answers
-        were sent from, and then it costs the trial no time."""
-        return self._outbox.keep(self._outbox.copy(self.parameters, self.core.version))
+    def copy_to_keep(self, version: int) -> Tensor:
+        """Return a copy of the parameters, which are of that version, that is never written to:
+        often the very one that answers were sent from, and then it costs the trial no time."""
+        return self._outbox.keep(self._outbox.copy(self.parameters, version))
 
     def _held_ns(self, taken_ns: int) -> int:
         """Return how long a push that was taken then has waited for others."""

@@ -1,4 +1,5 @@
-"""What a server decides: consistency rules, exactly-once order and versions, and the stores."""
+"""What a server decides: consistency rules, learning-rate rules, exactly-once order and versions,
+and the stores."""
 
 from psbench.parameter_server.core import (
     Apply,
@@ -8,6 +9,7 @@ from psbench.parameter_server.core import (
     Reply,
     ShardCore,
 )
+from psbench.parameter_server.learning_rates import LEARNING_RATES, Compensation, LearningRate
 from psbench.parameter_server.rules import (
     RULES,
     Asynchronous,
@@ -19,17 +21,21 @@ from psbench.parameter_server.rules import (
     View,
 )
 from psbench.parameter_server.staleness import Staleness
-from psbench.parameter_server.stores import NullStore, NumpyStore, ShardStore
+from psbench.parameter_server.stores import Correct, NullStore, NumpyStore, ShardStore
 
 __all__ = [
+    "LEARNING_RATES",
     "RULES",
     "Apply",
     "Asynchronous",
     "BoundedStaleness",
+    "Compensation",
     "Contribution",
+    "Correct",
     "Decision",
     "Drop",
     "InTurn",
+    "LearningRate",
     "NullStore",
     "NumpyStore",
     "Push",

@@ -28,6 +28,7 @@ from psbench.units import count
 
 Count = Annotated[int, Field(ge=1)]
 _HAVE_AN_ALL_REDUCE = ("auto", "gloo", "nccl")
+_OF_LEARNING = ("lr_rule", "clip_norm")
 _NOT_IN_A_PLAIN_LOOP = ("accumulate", "compute", "eval_every")
 Workers = Annotated[int, Field(ge=1, le=65_536)]
 
@@ -150,6 +151,15 @@ class Cell(Frozen):
 
     @field_validator("strategy")
     @classmethod
+    def _gradients_are_learned_from(cls, strategy: Strategy, info: ValidationInfo) -> Any:
+        if isinstance(strategy, ParameterServer) and isinstance(info.data.get("task"), PayloadTask):
+            for name in _OF_LEARNING:
+                if getattr(strategy, name) != type(strategy).model_fields[name].default:
+                    raise conflict(f"{name}: a payload task learns nothing; leave it out")
+        return strategy
+
+    @field_validator("strategy")
+    @classmethod
     def _centre_comes_to_rest(cls, strategy: Strategy, info: ValidationInfo) -> Any:
         workers: int = info.data.get("workers", 0)
         if isinstance(strategy, Easgd) and strategy.alpha and not strategy.in_turn:
@@ -256,6 +266,19 @@ class Cell(Frozen):
             )
         return cluster
 
+    @field_validator("cluster")
+    @classmethod
+    def _one_server_clips(cls, cluster: Cluster | None, info: ValidationInfo) -> Any:
+        strategy, workers = info.data.get("strategy"), info.data.get("workers", 0)
+        if isinstance(strategy, ParameterServer) and strategy.clip_norm is not None and workers:
+            servers = _servers(strategy, workers, cluster)
+            if servers > 1:
+                raise conflict(
+                    f"strategy.clip_norm is by the norm of the whole vector, and {servers} servers"
+                    " on these hosts keep parts of it; write strategy.servers: 1"
+                )
+        return cluster
+
     @field_validator("device")
     @classmethod
     def _device_is_reserved(cls, device: Device, info: ValidationInfo) -> Device:
@@ -324,8 +347,7 @@ class Cell(Frozen):
         served = carrier(self.strategy)
         if not isinstance(served, ParameterServer):
             return 0
-        per_host = self.ranks_per_host if is_colocated(self.strategy) else None
-        return served.servers or (-(-self.workers // per_host) if per_host else 1)
+        return _servers(served, self.workers, self.cluster)
 
     @property
     def processes(self) -> int:
@@ -383,6 +405,11 @@ class Cell(Frozen):
     def label(self) -> str:
         """The strategy and the number of workers, for people: "ring, 4 workers"."""
         return f"{strategy_label(self.strategy)}, {count(self.workers, 'worker')}"
+
+
+def _servers(strategy: ParameterServer, workers: int, cluster: Cluster | None) -> int:
+    per_host = cluster.per_host(workers) if cluster and is_colocated(strategy) else None
+    return strategy.servers or (-(-workers // per_host) if per_host else 1)
 
 
 def _gpus_per_worker(cluster: Cluster | None) -> float:

@@ -27,6 +27,8 @@ def _no_more_than_a_rule(over: AnyOver) -> AnyOver:
             "with local steps servers are synchronous or asynchronous, with no backup, bound or"
             " staleness"
         )
+    if over.lr_rule.kind != "none" or over.clip_norm is not None:
+        raise conflict("lr_rule and clip_norm are of gradients, and none are sent; leave them out")
     return over
 
 

@@ -34,6 +34,13 @@ AnyAlgorithm = Literal[Algorithm, "auto"]
 """auto: the one predicted to be fastest"""
 Consistency = Literal["synchronous", "asynchronous", "bounded_staleness"]
 Reads = Literal["latest", "clock"]
+LrRuleKind = Literal[
+    "none",
+    "inverse_workers",
+    "staleness_aware",
+    "delay_compensated",
+    "delay_compensated_adaptive",
+]
 ServerPlacement = Literal["dedicated", "colocated"]
 Engine = Literal["live"]
 Transport = Literal["auto", "gloo", "shared_memory", "object_store", "nccl"]
@@ -51,5 +58,6 @@ OPTIMIZERS: tuple[OptimizerKind, ...] = get_args(OptimizerKind)
 STRATEGIES: tuple[StrategyKind, ...] = get_args(StrategyKind)
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
 CONSISTENCIES: tuple[Consistency, ...] = get_args(Consistency)
+LR_RULES: tuple[LrRuleKind, ...] = get_args(LrRuleKind)
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 TRANSPORTS: tuple[Transport, ...] = get_args(Transport)

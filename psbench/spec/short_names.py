@@ -89,6 +89,6 @@ def label(strategy: Frozen) -> str:
 def _option(name: str, value: Any) -> str:
     if value is True:
         return name
-    if name == "over":
+    if name in ("over", "lr_rule"):
         return f"{name}={label(value)}"
     return f"{name}={show_value(f'{value} B') if name == 'bucket' else value}"

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
+from psbench.spec.learning_rates import LrRule, Unchanged
 from psbench.spec.messages import MISSING, conflict, show, wrong
 from psbench.spec.names import AnyAlgorithm, Consistency, Reads, ServerPlacement, WireDtype
 from psbench.spec.quantities import Size
@@ -89,11 +90,12 @@ class AllReduce(Frozen):
         return roots
 
 
-_RULE_OF = {
-    "backup": "synchronous",
-    "bound": "bounded_staleness",
-    "reads": "bounded_staleness",
-    "staleness": "asynchronous",
+_RULES_OF: dict[str, tuple[Consistency, ...]] = {
+    "backup": ("synchronous",),
+    "bound": ("bounded_staleness",),
+    "reads": ("bounded_staleness",),
+    "staleness": ("asynchronous",),
+    "lr_rule": ("asynchronous", "bounded_staleness"),
 }
 
 
@@ -116,6 +118,9 @@ class ParameterServer(Frozen):
     staleness: Annotated[InjectedStaleness | None, BeforeValidator(staleness_map)] = None
     """asynchronous: how stale each update is made to be, in versions, such as 4 or {versions: [0,
     8], weights: [3, 1]}: workers then push in turn; null: as it comes"""
+    lr_rule: LrRule = Unchanged(kind="none")
+    """asynchronous, bounded_staleness: what the delay of a gradient does to its step, by name or as
+    a map with the rule's own fields"""
     servers: Annotated[int, Field(ge=1, le=65_536)] | None = None
     """null: one; if colocated, one on each host of the workers"""
     placement: ServerPlacement = "dedicated"
@@ -125,19 +130,33 @@ class ParameterServer(Frozen):
     keeps, applies and sends by itself; null: all of it"""
     overlap: Overlap = False
     """push a bucket as soon as its gradients are known, while those of others are computed"""
+    clip_norm: Annotated[float, Field(gt=0)] | None = None
+    """the longest that a gradient may be, by its 2-norm, when the server steps with it; longer ones
+    are scaled down to that; null: all are taken as they are"""
 
-    @field_validator("backup", "bound", "reads", "staleness")
+    @field_validator(*_RULES_OF)
     @classmethod
     def _belongs_to_the_rule(cls, value: Any, info: ValidationInfo) -> Any:
         name = str(info.field_name)
-        owner, consistency = _RULE_OF[name], info.data.get("consistency")
+        owners, consistency = _RULES_OF[name], info.data.get("consistency")
         if consistency is None:
             return value
-        if name == "bound" and value is None and consistency == owner:
+        if name == "bound" and value is None and consistency in owners:
             raise wrong(MISSING)
-        if value != cls.model_fields[name].default and consistency != owner:
-            raise conflict(f"only {owner} servers have it, and these are {consistency}")
+        if value != cls.model_fields[name].default and consistency not in owners:
+            whose = " and ".join(owners)
+            raise conflict(f"only {whose} servers have it, and these are {consistency}")
         return value
+
+    @field_validator("clip_norm")
+    @classmethod
+    def _one_shard_has_all(cls, clip_norm: float | None, info: ValidationInfo) -> float | None:
+        parts = "it is by the norm of the whole vector, and these servers' shards are parts of it"
+        if clip_norm is not None and (info.data.get("servers") or 1) > 1:
+            raise conflict(f"{parts}; write servers: 1")
+        if clip_norm is not None and info.data.get("bucket") is not None:
+            raise conflict(f"{parts}; leave bucket out")
+        return clip_norm
 
 
 class Native(Frozen):

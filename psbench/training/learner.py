@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from psbench.parts import even_parts
-from psbench.spec import Cell, ModelTask, PayloadTask, Reduce, Sgd
+from psbench.spec import Cell, ModelTask, ParameterServer, PayloadTask, Reduce, Sgd
 from psbench.training.batches import GlobalBatches, rank_slice
 from psbench.training.centre import Centre
 from psbench.training.flat import flatten
@@ -80,7 +80,8 @@ class Learner(Protocol):
     ) -> Store:
         """Return a store, for a server, of a copy of the present parameters [start, stop), in
         memory of `allocate`. It is stepped `by` the task's own optimiser (None), by another, or
-        drawn by a share of the way to what comes."""
+        drawn by a share of the way to what comes. It clips gradients where servers of the cell are
+        to."""
 
     def loss(self) -> float:
         """Return the loss that `parameters` carries; NaN where the task has none."""
@@ -130,6 +131,8 @@ class ModelLearner:
     ) -> None:
         self._task: Task = build_task(spec)
         self._optimizer = cell.optimizer
+        strategy = cell.strategy
+        self._clip_norm = strategy.clip_norm if isinstance(strategy, ParameterServer) else None
         dtype = DTYPES[spec.dtype]
         self._model = build_model(self._task, dtype, seed=seed, repeat=repeat)
         numel = sum(p.numel() for p in self._model.parameters()) + self.carried
@@ -214,7 +217,8 @@ class ModelLearner:
         carried = max(0, stop - max(start, self.parameters.numel() - self.carried))
         if isinstance(by, float):
             return ElasticStore(shard, by, carried=carried)
-        return TorchStore(shard, by or self._optimizer, carried=carried)
+        optimizer = by or self._optimizer
+        return TorchStore(shard, optimizer, carried=carried, clip_norm=self._clip_norm)
 
     def loss(self) -> float:
         return float(self.parameters[-1])

@@ -92,7 +92,7 @@ def record_sums(nodes):
     def spy(node, store, parameters):
         apply, history = store.apply, noted.setdefault(node, [])
 
-        def applied(contributions, scale=1.0):
+        def applied(contributions, scale=1.0, **step):
             assert scale == 1.0
             contributions = list(contributions)
             total = contributions[0]
@@ -100,7 +100,7 @@ def record_sums(nodes):
             for other in contributions[1:]:
                 total.add_(other)
             history.append((before, total.clone()))
-            apply([total])
+            apply([total], scale, **step)
 
         store.apply = applied
 

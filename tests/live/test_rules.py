@@ -155,6 +155,17 @@ def test_a_drawn_staleness_is_the_same_in_every_run(run_trial):
     assert {0, 2, 6} <= set(first)
 
 
+@pytest.mark.parametrize("bucket", [None, "4 KiB"])
+@pytest.mark.parametrize("k", [0, 8])
+def test_each_point_is_evaluated_also_where_one_push_makes_several_versions(k, bucket, run_trial):
+    """A push whose turn it is lets those go on that came before theirs."""
+    strategy = ASYNC | {"staleness": k} | ({"bucket": bucket} if bucket else {})
+    outcome = run_trial(make_cell(3, strategy=strategy, steps=20, eval_every=1))
+    points = outcome.nodes[3].checkpoints
+    assert [point.step for point in points] == list(range(1, 21))
+    assert [point.samples for point in points] == [30 * step for step in range(1, 21)]
+
+
 class Taken:
     """What the servers of a trial say of themselves when they have made a version."""
 
@@ -201,6 +212,15 @@ def test_new_servers_go_on_bit_for_bit_from_what_the_old_ones_said(fields, optim
     assert rest.losses() == {key: loss for key, loss in losses.items() if key[1] >= 8}
     for rank in range(2):
         assert torch.equal(rest.parameters(rank), whole.parameters(rank))
+
+
+def test_a_restored_server_adapts_its_compensation_as_the_old_one_did(run_trial):
+    rule = {"kind": "delay_compensated_adaptive", "strength": 0.2}
+    cell = make_cell(2, steps=12, batch=20, strategy=ssp(0, reads="clock") | {"lr_rule": rule})
+    taken = Taken(12)
+    whole = run_trial(cell, prepare=taken.watch)
+    rest = run_trial(cell, prepare=taken.restore, first_step=6)
+    assert torch.equal(rest.parameters(0), whole.parameters(0))
 
 
 def test_a_restored_server_knows_its_older_versions(run_trial):

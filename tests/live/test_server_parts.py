@@ -12,7 +12,9 @@ from psbench.live import served_trial
 from psbench.live.clock import TrialClock
 from psbench.live.messages import End
 from psbench.live.outbox import Outbox
+from psbench.live.pulled import Pulled
 from psbench.live.served_trial import ServedTrial
+from psbench.parameter_server import Contribution
 from psbench.spec import Cell
 
 
@@ -104,6 +106,26 @@ def test_a_copy_is_kept_until_its_last_receiver_has_it():
         server.answer(0)
         server.check()
     assert len(server.buffers) == 2
+
+
+def test_what_a_push_was_computed_from_is_kept_until_it_is_settled():
+    server, pulled = Server(2), Pulled()
+    server.answer(0)
+    for seq in range(3):  # rank 1 pushes and is answered, and only then is 0 heard
+        server.answer(1)
+        pulled.hold(1, seq, server.outbox.confirm(1))
+        server.under_way.pop(1)
+        server.apply()
+    pushes = [Contribution(worker=1, seq=seq, staleness=0) for seq in range(3)]
+    assert [pulled.of(push).tolist() for push in pushes] == [[v] * 3 for v in range(3)]
+    pulled.settled(pushes)
+    before = len(server.buffers)
+    for _ in range(5):
+        server.answer(1)
+        server.hear_from(1)
+        server.apply()
+        server.check()  # what is under way to 0 is still version 0
+    assert len(server.buffers) == before
 
 
 def test_a_copy_that_is_kept_for_evaluation_is_never_written_again():

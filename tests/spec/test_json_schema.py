@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 import yaml
 
-from psbench.spec import MODELS, SHORTHANDS, Spec, spec_schema
+from psbench.spec import LR_RULES, MODELS, SHORTHANDS, Spec, spec_schema
 
 QUICKSTART = Path(__file__).parents[2] / "experiments" / "quickstart.yaml"
 
@@ -32,6 +32,9 @@ def test_the_quickstart_is_valid(validator):
             "strategy": {"kind": "parameter_server"},
             "matrix": {"strategy.consistency": ["synchronous"]},
         },
+        {"strategy": {"kind": "parameter_server", "lr_rule": "staleness_aware"}},
+        {"strategy": {"kind": "parameter_server", "lr_rule": {"kind": LR_RULES[-1], "decay": 0}}},
+        {"matrix": {"strategy.lr_rule": list(LR_RULES), "strategy.lr_rule.strength": [0.1]}},
         {"task": {"payload": "4 MiB"}},
         {"task": {"model": "digits_mlp", "optimizer": {"kind": "adam", "betas": [0.9, 0.99]}}},
         {"batch": {"global": 8}, "target": {"loss": 0.1}, "matrix": None},
@@ -57,6 +60,7 @@ def test_valid(validator, fields, changes):
         {"workers": "two"},
         {"strategy": "rign"},
         {"strategy": {"kind": "all_reduce", "algorithm": "rign"}},
+        {"strategy": {"kind": "parameter_server", "lr_rule": "stale"}},
         {"task": {"payload": 4}},
         {"task": {"model": "digits_mpl"}},
         {"task": {"model": "my-models:gru"}},
