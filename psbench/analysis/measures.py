@@ -13,12 +13,8 @@ import pandas as pd
 from psbench.analysis.synchronisations import Synchronisations, covered
 
 Synchronisation = Literal["synchronous", "asynchronous", "none", "unseen"]
-"""How ranks wait for each other; unseen: inside what computes, where nobody looked."""
-
-_CONSISTENCIES: dict[str, Synchronisation] = {
-    "synchronous": "synchronous",
-    "asynchronous": "asynchronous",
-}
+"""How ranks wait: synchronous, for each other in a step; asynchronous, as long as a server lets
+them; unseen: inside what computes, where nobody looked."""
 
 
 def synchronisation(strategy: dict[str, Any]) -> Synchronisation:
@@ -29,11 +25,18 @@ def synchronisation(strategy: dict[str, Any]) -> Synchronisation:
     if strategy["kind"] == "ddp":
         return "unseen"
     if strategy["kind"] == "parameter_server":
-        return _CONSISTENCIES[strategy["consistency"]]
+        in_step = strategy["consistency"] == "synchronous" and not strategy.get("backup")
+        return "synchronous" if in_step else "asynchronous"
     if "over" in strategy:
         return synchronisation(strategy["over"])
     assert strategy["kind"] in ("all_reduce", "native"), f"who waits under {strategy}?"
     return "synchronous"
+
+
+def waits_for_some(strategy: dict[str, Any]) -> bool:
+    """Say whether servers hold workers back until some of the others have pushed, not all."""
+    own = strategy.get("over", strategy)
+    return any(own.get(field) not in (None, 0) for field in ("bound", "backup", "staleness"))
 
 
 def derive_steps(
@@ -45,7 +48,8 @@ def derive_steps(
     step_s: the whole step. sync_s: the synchronisation, all the time in which any bucket was in
     flight. comm_s: the part of it in which any bucket neither waited nor was applied by a server.
     wait_s: synchronous strategies, the time in which any bucket waited for the latest entry of the
-    step's ranks; NaN for asynchronous strategies, where queue_s plays its part. exposed_*: the part
+    step's ranks; NaN for asynchronous strategies, where a push waits in a server's queue and, under
+    rules that let it, for other workers, until the update before its answer. exposed_*: the part
     after the rank's computing, the server's update as far as nothing was communicated meanwhile;
     what is left of exposed_sync_s is exposed waiting.
 
@@ -118,9 +122,10 @@ def step_measures(timed: pd.DataFrame) -> dict[str, float]:
     """Return one trial's step_s (median), step_p95_s, communication (means) and staleness from its
     `timed` step rows.
 
-    Over all ranks and steps; staleness is in versions, and NaN where there is no server.
+    Over all ranks and steps; staleness is in versions, of what was not dropped, and NaN where there
+    is no server.
     """
-    stale = timed["staleness"][timed["staleness"] >= 0]
+    stale = timed["staleness"][(timed["staleness"] >= 0) & (timed["dropped"] == 0)]
     return {
         "step_s": _quantile(timed["step_s"], 0.5),
         "step_p95_s": _quantile(timed["step_s"], 0.95),

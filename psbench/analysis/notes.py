@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from psbench.analysis.measures import synchronisation
+from psbench.analysis.measures import synchronisation, waits_for_some
 from psbench.analysis.results import Results
 from psbench.analysis.variants import variants
 from psbench.results import NOT_PINNED, crowded, few_repeats, unlike_devices, unlike_transports
@@ -65,9 +65,12 @@ def _picked(results: Results) -> Iterator[str]:
 
 
 def _reading(results: Results) -> Iterator[str]:
-    kinds = {synchronisation(cell["fields"]["strategy"]) for cell in results.manifest["cells"]}
+    strategies = [cell["fields"]["strategy"] for cell in results.manifest["cells"]]
+    kinds = {synchronisation(strategy) for strategy in strategies}
     if "asynchronous" in kinds:
         yield "wait, for asynchronous strategies: the time a push lay in the server's queue"
+    if any(waits_for_some(strategy) for strategy in strategies):
+        yield "wait, with a bound, backup or staleness: the time a push or its answer was held, too"
     if "unseen" in kinds:
         yield "compute, for ddp, contains its communication: it goes on inside the backward pass"
     summary = results.summary()

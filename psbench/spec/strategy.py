@@ -115,7 +115,10 @@ class ParameterServer(Frozen):
     reads: Reads = "latest"
     """bounded_staleness: what workers are given: latest, the parameters as they stand; clock,
     those after the last step that all have pushed"""
-    staleness: Annotated[InjectedStaleness | None, BeforeValidator(staleness_map)] = None
+    staleness: Annotated[
+        InjectedStaleness | None,
+        BeforeValidator(staleness_map, json_schema_input_type=int | InjectedStaleness | None),
+    ] = None
     """asynchronous: how stale each update is made to be, in versions, such as 4 or {versions: [0,
     8], weights: [3, 1]}: workers then push in turn; null: as it comes"""
     lr_rule: LrRule = Unchanged(kind="none")

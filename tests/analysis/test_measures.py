@@ -234,3 +234,22 @@ def test_a_loss_is_reached_from_above():
 
 def test_without_a_target_there_is_nothing_to_reach():
     assert all(math.isnan(value) for value in target_measures(_evals(1.0), None, TRAINED).values())
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind"),
+    [
+        ({"consistency": "synchronous"}, "synchronous"),
+        ({"consistency": "synchronous", "backup": 1}, "asynchronous"),
+        ({"consistency": "bounded_staleness", "bound": 3}, "asynchronous"),
+        ({"consistency": "asynchronous"}, "asynchronous"),
+    ],
+)
+def test_who_waits_under_a_servers_rule(fields, kind):
+    assert synchronisation({"kind": "parameter_server", **fields}) == kind
+
+
+def test_what_was_dropped_has_no_staleness(step_row):
+    rows = [step_row(0, 1, staleness=7, dropped=1), step_row(0, 2, staleness=3)]
+    measures = step_measures(_derived(rows, workers=1))
+    assert (measures["staleness_mean"], measures["staleness_max"]) == (3.0, 3.0)
