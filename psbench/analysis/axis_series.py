@@ -78,7 +78,7 @@ def _groups(manifest: dict[str, Any], axis: str) -> dict[tuple[str, str], list[s
     for cell in manifest["cells"]:
         strategy = cell["strategy"]
         if axis.startswith("strategy."):  # the label names the value on the axis
-            strategy = _without_option(strategy, axis.removeprefix("strategy."))
+            strategy = _without_option(strategy, axis.split(".")[1])
         groups.setdefault((strategy, _all_but(cell["fields"], axis)), []).append(cell["id"])
     return groups
 
@@ -128,13 +128,21 @@ def _positions(manifest: dict[str, Any], axis: str) -> dict[str, float]:
     """Return where each cell with a number, a size or a time on `axis` lies, in base units."""
     found = {}
     for cell in manifest["cells"]:
-        value = cell[axis] if axis in _COLUMNS else field_at(cell["fields"], axis)
+        value = _one(cell[axis] if axis in _COLUMNS else field_at(cell["fields"], axis))
         quantity = in_base_unit(value)
         if quantity is not None:
             found[cell["id"]], _ = quantity
         elif isinstance(value, int | float) and not isinstance(value, bool):
             found[cell["id"]] = float(value)
     return found
+
+
+def _one(value: Any) -> Any:
+    """Return the one number that a list, or a staleness, is of; anything else as it is."""
+    match value:
+        case {"versions": [number]} | [number]:
+            return number
+    return value
 
 
 def unit_of(manifest: dict[str, Any], axis: str) -> str:

@@ -130,6 +130,25 @@ def test_the_number_of_a_short_name_is_an_axis_too(write_run, cell, trial_row):
     assert (series.hue, series.points["x"].tolist()) == ("diloco", [8, 32])
 
 
+def test_the_staleness_that_updates_are_given_is_an_axis_too(write_run, cell, trial_row):
+    cells = [cell("ring", 2) for _ in range(3)]
+    for one, versions in zip(cells, ([8], [0], [0, 8]), strict=True):
+        staleness = {"versions": versions, "weights": None}
+        said = " or ".join(map(str, versions))
+        one |= {"strategy": f"ps-async(staleness={said})", "id": f"{len(said)}{versions[0]:063}"}
+        one["fields"]["strategy"] = {
+            "kind": "parameter_server",
+            "consistency": "asynchronous",
+            "staleness": staleness,
+        }
+    rows = [trial_row(one["id"]) for one in cells]
+    results = load(write_run(cells, rows, axes=("strategy.staleness.versions",)))
+    assert numeric_axes(results.manifest) == ["strategy.staleness.versions"]
+    for axis in ("strategy.staleness.versions", "strategy.staleness"):
+        (series,) = axis_series(results, axis, "samples_per_s")
+        assert (series.hue, series.points["x"].tolist()) == ("ps-async", [0, 8])
+
+
 def test_what_is_unknown_is_told_with_what_is_known(swept):
     with pytest.raises(ResultsError, match=r"no axis 'lr' .* workers, .*, task.optimizer.lr"):
         swept.plot_axis("lr")
