@@ -30,7 +30,7 @@ workers: {WORKERS}
 repeats: {REPEATS}
 matrix: {{strategy: [ring, ps-sync]}}
 """
-ENDLESS = SPEC.replace(f"steps: {STEPS}", "steps: 1000000")
+ENDLESS = SPEC.replace(f"steps: {STEPS}", "steps: 1000000\ntimeout: 3 min")
 PATIENCE = 100.0
 
 
