@@ -90,11 +90,13 @@ def test_both_are_axes():
         ),
         (
             rule("inverse_workers", strength=0.1),
-            "strategy.lr_rule: unknown field 'strength' (known: kind)",
+            "strategy.lr_rule: unknown field 'strength'; delay_compensated,"
+            " delay_compensated_adaptive have it (known: kind)",
         ),
         (
             rule("delay_compensated", decay=0.1),
-            "strategy.lr_rule: unknown field 'decay' (known: kind, strength)",
+            "strategy.lr_rule: unknown field 'decay'; delay_compensated_adaptive has it"
+            " (known: kind, strength)",
         ),
         (
             rule("delay_compensated", strength=0),
