@@ -20,12 +20,12 @@ from psbench.live.ddp import ddp_over
 from psbench.live.device import Device
 from psbench.live.headers import Header
 from psbench.live.messages import End
+from psbench.live.outer import outer_sgd
 from psbench.live.parameter_client import Answers, Asked, Exchange, ParameterClient
 from psbench.live.staging import Carried, carried_by
 from psbench.live.transports import Transport, guarded
 from psbench.network import ComputeTime
 from psbench.schedules import Schedule
-from psbench.spec import Sgd
 from psbench.strategies import (
     AllReduce,
     Apply,
@@ -201,8 +201,7 @@ class Interpreter:
                 if centre is not None:
                     centre.watch()
             case KeepCentre(outer=outer), _:
-                optimizer = None if outer is None else Sgd(kind="sgd", **vars(outer))
-                self._centre = self._learner.centre(optimizer)
+                self._centre = self._learner.centre(None if outer is None else outer_sgd(outer))
             case OuterGradient(), Centre() as centre:
                 centre.outer_gradient()
             case Offer(), Centre() as centre:

@@ -13,12 +13,12 @@ from psbench.live.counters import Counters
 from psbench.live.job import DIVERGED, OK, Checkpoint, Job, Report
 from psbench.live.letters import letters_over
 from psbench.live.messages import End, Request, Words
+from psbench.live.outer import stepped_by
 from psbench.live.served_trial import ServedTrial
 from psbench.live.shard import ServedShard
 from psbench.live.transports import Transport
 from psbench.parameter_server import Apply, Drop, Reply
-from psbench.spec import ParameterServer, Sgd, carrier
-from psbench.strategies import Elastic, Outer
+from psbench.spec import ParameterServer, carrier
 from psbench.training import build_learner, rank_shares
 
 
@@ -50,19 +50,15 @@ class Server:
         self._letters = letters_over(transport)
         self._request = Words(Request)
         self._counters = Counters()
+        by, shares = stepped_by(strategy.outer), rank_shares(cell.global_batch, cell.workers)
         self._shards = [
             ServedShard(
-                self.learner.store(
-                    span.start,
-                    span.stop,
-                    by=_options(strategy.outer),
-                    allocate=transport.allocate,
-                ),
+                self.learner.store(span.start, span.stop, by=by, allocate=transport.allocate),
                 rule,
                 learning_rate,
                 self._letters,
                 number=span.index,
-                shares=rank_shares(cell.global_batch, cell.workers),
+                shares=shares,
                 generation=job.generation,
                 allocate=partial(transport.allocate, span.stop - span.start, dtype=dtype),
                 counters=self._counters,
@@ -172,13 +168,3 @@ class Server:
         started = time.monotonic()
         self._trial.keep(version, self.parameters)
         self._trial.clock.pause(time.monotonic() - started)
-
-
-def _options(outer: Outer | Elastic | None) -> Sgd | float | None:
-    """Return what a store is stepped by, as a learner takes it."""
-    match outer:
-        case Outer():
-            return Sgd(kind="sgd", **vars(outer))
-        case Elastic(alpha=alpha):
-            return alpha
-    return None

@@ -13,7 +13,8 @@ from psbench.spec.any_strategy import (
     strategy_label,
     sums_over_ranks,
 )
-from psbench.spec.cell import Batch, Cell, Target, Trial
+from psbench.spec.batch import Batch
+from psbench.spec.cell import Cell, Target, Trial
 from psbench.spec.cluster import Cluster, gpus_for
 from psbench.spec.compute import Compute, Slow
 from psbench.spec.fields import cell_fields, varying_fields

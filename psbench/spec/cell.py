@@ -14,21 +14,20 @@ from psbench.spec.any_strategy import (
     strategy_label,
     sums_over_ranks,
 )
+from psbench.spec.batch import Batch, Count
 from psbench.spec.cluster import Cluster, gpus_for
 from psbench.spec.compute import Compute
 from psbench.spec.device import check_device, check_nccl, worker_device
-from psbench.spec.local_steps import Easgd
 from psbench.spec.messages import MISSING, conflict, show, wrong
 from psbench.spec.names import Device, Engine, LrScaling, RealDevice, Reduce, Transport
 from psbench.spec.quantities import Duration
-from psbench.spec.strategy import NEEDS_HOSTS, AllReduce, Bare, Ddp, ParameterServer
+from psbench.spec.strategy import NEEDS_HOSTS, AllReduce, Bare, ParameterServer
+from psbench.spec.strategy_fits import check_strategy
 from psbench.spec.structure import Frozen
 from psbench.spec.task import Optimizer, PayloadTask, Task
 from psbench.units import count
 
-Count = Annotated[int, Field(ge=1)]
 _HAVE_AN_ALL_REDUCE = ("auto", "gloo", "nccl")
-_OF_LEARNING = ("lr_rule", "clip_norm")
 _NOT_IN_A_PLAIN_LOOP = ("accumulate", "compute", "eval_every")
 Workers = Annotated[int, Field(ge=1, le=65_536)]
 
@@ -40,21 +39,6 @@ def _whether_to_pin(value: Any) -> Any:
 
 
 Pin = Annotated[bool | Literal["in_turn"], BeforeValidator(_whether_to_pin)]
-
-
-class Batch(Frozen):
-    """Samples of one step: for each worker, or for all of them together."""
-
-    per_worker: Count | None = None
-    """samples a worker (weak scaling)"""
-    global_: Count | None = Field(default=None, alias="global")
-    """samples of all workers together (strong scaling)"""
-
-    @model_validator(mode="after")
-    def _one_of_two(self) -> "Batch":
-        if (self.per_worker is None) == (self.global_ is None):
-            raise wrong("write either per_worker or global")
-        return self
 
 
 class Target(Frozen):
@@ -117,59 +101,8 @@ class Cell(Frozen):
 
     @field_validator("strategy")
     @classmethod
-    def _bare_is_one_process(cls, strategy: Strategy, info: ValidationInfo) -> Any:
-        if isinstance(strategy, Bare) and info.data.get("workers", 1) != 1:
-            raise conflict(f"bare is one process, not {info.data['workers']} workers")
-        return strategy
-
-    @field_validator("strategy")
-    @classmethod
-    def _there_is_a_model(cls, strategy: Strategy, info: ValidationInfo) -> Any:
-        trains = isinstance(strategy, Bare | Ddp | LocalSteps)
-        if trains and isinstance(info.data.get("task"), PayloadTask):
-            raise conflict(f"{strategy.kind} trains a model, and a payload task has none")
-        return strategy
-
-    @field_validator("strategy")
-    @classmethod
-    def _roots_are_ranks(cls, strategy: Strategy, info: ValidationInfo) -> Any:
-        workers: int = info.data.get("workers", 0)
-        sums = carrier(strategy)
-        roots = sums.roots if isinstance(sums, AllReduce) else None
-        if roots and workers and roots > workers:
-            raise conflict(f"roots are ranks; {count(workers, 'worker')} cannot be {roots} roots")
-        return strategy
-
-    @field_validator("strategy")
-    @classmethod
-    def _some_are_waited_for(cls, strategy: Strategy, info: ValidationInfo) -> Any:
-        workers: int = info.data.get("workers", 0)
-        backup = strategy.backup if isinstance(strategy, ParameterServer) else 0
-        if workers and backup >= workers:
-            raise conflict(f"backup: of {count(workers, 'worker')} some are to be waited for")
-        return strategy
-
-    @field_validator("strategy")
-    @classmethod
-    def _gradients_are_learned_from(cls, strategy: Strategy, info: ValidationInfo) -> Any:
-        if isinstance(strategy, ParameterServer) and isinstance(info.data.get("task"), PayloadTask):
-            for name in _OF_LEARNING:
-                if getattr(strategy, name) != type(strategy).model_fields[name].default:
-                    raise conflict(f"{name}: a payload task learns nothing; leave it out")
-        return strategy
-
-    @field_validator("strategy")
-    @classmethod
-    def _centre_comes_to_rest(cls, strategy: Strategy, info: ValidationInfo) -> Any:
-        workers: int = info.data.get("workers", 0)
-        if isinstance(strategy, Easgd) and strategy.alpha and not strategy.in_turn:
-            # without gradients, the mean's way to the centre is 1 - alpha (1 + p) times the last
-            most = 2 / (1 + workers)
-            if strategy.alpha > most:
-                raise conflict(
-                    f"alpha {show(strategy.alpha)} lets the centre of {count(workers, 'worker')}"
-                    f" swing ever further; write at most {most:g}"
-                )
+    def _fits_what_is_above(cls, strategy: Strategy, info: ValidationInfo) -> Any:
+        check_strategy(strategy, info.data.get("task"), info.data.get("workers"))
         return strategy
 
     @field_validator("accumulate", "reduce", "lr_scaling", "compute", "eval_every", "target")

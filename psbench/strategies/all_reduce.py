@@ -7,14 +7,12 @@ from psbench.strategies.commands import (
     AllReduce,
     Apply,
     ComputeByDdp,
-    Ready,
     Reduce,
     Span,
-    Wait,
     WireDtype,
     buckets,
 )
-from psbench.strategies.strategy import Step, Strategy, compute
+from psbench.strategies.strategy import Step, Strategy, compute_and_send
 
 
 def all_reduce(
@@ -105,16 +103,8 @@ def _back_to_front(numel: int, most: int | None) -> tuple[Span, ...]:
 
 
 def _step(sums: Sequence[AllReduce], overlap: bool, accumulate: int, reduce: Reduce) -> Step:
-    computing = yield from compute(accumulate, reduce, overlap=overlap)
-    handles = []
-    for command in sums:
-        if overlap:
-            yield Ready(handle=computing, bucket=command.bucket)
-        handles.append((yield command))
-    if overlap:
-        yield Wait(handle=computing)
-    for handle in handles:
-        yield Wait(handle=handle)
+    sends = [(command.bucket, command) for command in sums]
+    yield from compute_and_send(accumulate, reduce, sends, overlap=overlap)
     yield Apply()
 
 

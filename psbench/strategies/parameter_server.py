@@ -1,20 +1,16 @@
 """Through servers: push the gradients, and go on with the parameters that come back."""
 
-from collections.abc import Sequence
-
 from psbench.parameter_server import RULES
 from psbench.strategies.commands import (
     Pull,
     Push,
-    Ready,
     Reduce,
     Shard,
     Span,
-    Wait,
     buckets,
     even_spans,
 )
-from psbench.strategies.strategy import Step, Strategy, compute, together
+from psbench.strategies.strategy import Strategy, compute_and_send, together
 
 
 def parameter_server(
@@ -35,9 +31,10 @@ def parameter_server(
     # a backward pass begins with the last layers
     shards = shards_of(numel, servers, bucket)[::-1]
     summed = reduce if RULES[consistency].sums_shares else None
+    pushes = [(shard.span, Push(shard=shard)) for shard in shards]
     return Strategy(
         start=lambda: together(Pull(shard=shard) for shard in shards),
-        step=lambda _: _step(accumulate, summed, shards, overlap),
+        step=lambda _: compute_and_send(accumulate, summed, pushes, overlap=overlap),
         served=True,
     )
 
@@ -53,16 +50,3 @@ def shards_of(numel: int, servers: int, bucket: int | None = None) -> tuple[Shar
         for part in even_spans(numel, servers)
         for span in buckets(part.stop - part.start, bucket)
     )
-
-
-def _step(accumulate: int, reduce: Reduce | None, shards: Sequence[Shard], overlap: bool) -> Step:
-    computing = yield from compute(accumulate, reduce, overlap=overlap)
-    handles = []
-    for shard in shards:
-        if overlap:
-            yield Ready(handle=computing, bucket=shard.span)
-        handles.append((yield Push(shard=shard)))
-    if overlap:  # answers change parameters that the backward pass still reads
-        yield Wait(handle=computing)
-    for handle in handles:
-        yield Wait(handle=handle)

@@ -1,9 +1,18 @@
 """The form of a strategy: two generators of commands."""
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 
-from psbench.strategies.commands import Command, Compute, Elastic, Outer, Reduce, Wait
+from psbench.strategies.commands import (
+    Command,
+    Compute,
+    Elastic,
+    Outer,
+    Ready,
+    Reduce,
+    Span,
+    Wait,
+)
 
 Step = Generator[Command, object, None]
 """Yields commands; is sent a handle after each that starts something, else None."""
@@ -33,6 +42,24 @@ def together(commands: Iterable[Command]) -> Step:
     for command in commands:
         handles.append((yield command))
     for handle in handles:
+        yield Wait(handle=handle)
+
+
+def compute_and_send(
+    parts: int, reduce: Reduce | None, sends: Sequence[tuple[Span, Command]], *, overlap: bool
+) -> Step:
+    """Compute, and start each command once the gradients of its bucket are known: with `overlap`
+    while those of others are computed. Then wait for all of it."""
+    computing = yield from compute(parts, reduce, overlap=overlap)
+    if not overlap:
+        yield from together(command for _, command in sends)
+        return
+    handles = []
+    for bucket, command in sends:
+        yield Ready(handle=computing, bucket=bucket)
+        handles.append((yield command))
+    # first: what comes in may change parameters that the backward pass still reads
+    for handle in (computing, *handles):
         yield Wait(handle=handle)
 
 
