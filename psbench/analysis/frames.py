@@ -16,6 +16,7 @@ from psbench.analysis.measures import (
     synchronisation,
     target_measures,
 )
+from psbench.analysis.server_measures import SERVER_MEASURES, queue_lengths, server_measures
 from psbench.results import EvalRow, EventRow, StepRow, TrialRow, TrialSteps
 
 CELL_COLUMNS = (
@@ -36,6 +37,9 @@ _PER_NODE = (
     "node_hosts",
     "peak_memory_bytes",
     "pinned_cores",
+    "server_receiving_s",
+    "server_applying_s",
+    "server_sending_s",
 )
 _DERIVED = (
     "step_s",
@@ -66,6 +70,7 @@ MEASURES = (
     "samples_to_target_bound",
     "time_to_target_s",
     "time_to_target_s_bound",
+    *SERVER_MEASURES,
 )
 """What is known of one trial, beside what was logged: columns of the trials."""
 
@@ -144,6 +149,25 @@ def evals_frame(manifest: dict[str, Any], evals: Iterable[EvalRow]) -> pd.DataFr
     return pd.DataFrame(records, columns=columns).astype({"loss": float, "accuracy": float})
 
 
+def queue_frame(
+    manifest: dict[str, Any], trials: Iterable[TrialRow], steps: pd.DataFrame
+) -> pd.DataFrame:
+    """Return how many requests lay before the servers of each trial, a row a change; trials whose
+    nodes have clocks of their own are left out."""
+    identities = _identities(manifest, reserved=("seconds", "length"))
+    own_steps = _by_trial(steps)
+    columns = [*next(iter(identities.values())), "repeat", "seconds", "length"]
+    frames = []
+    for row in trials:
+        key = (row.cell_id, row.repeat)
+        if row.one_clock and key in own_steps:
+            lengths = queue_lengths(own_steps[key])
+            own = identities[row.cell_id] | {"repeat": row.repeat}
+            frames.append(lengths.assign(**{n: [v] * len(lengths) for n, v in own.items()}))
+    frames = [frame[columns] for frame in frames if len(frame)]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
+
+
 def events_frame(events: Iterable[EventRow]) -> pd.DataFrame:
     """Return one row an event, in the order in which they happened."""
     names = [field.name for field in fields(EventRow)]
@@ -171,10 +195,12 @@ def trials_frame(
     for row in sorted(trials, key=lambda row: (order.index(row.cell_id), row.repeat)):
         key = (row.cell_id, row.repeat)
         own_evals = evaluated.get(key, evals.iloc[:0])
+        own_steps = timed.get(key, steps.iloc[:0])
         measures = (
             _trial_measures(row, own_evals)
             | peak_memory(row.peak_memory_bytes, workers=cells[row.cell_id]["workers"])
-            | step_measures(timed.get(key, steps.iloc[:0]))
+            | step_measures(own_steps)
+            | server_measures(row, own_steps)
             | target_measures(
                 own_evals,
                 targets[row.cell_id],

@@ -55,9 +55,12 @@ class Results:
         `step_s` (median) and `step_p95_s`; `comm_s`, the communication of a step, and
         `exposed_comm_s`, what of it no computing hides (means); `busiest_bytes_per_step`, of one
         node in one direction; `worker_peak_memory, server_peak_memory` (bytes, of the largest of
-        each); `staleness_mean, staleness_p95, staleness_max` (versions); `final_loss,
-        final_accuracy`; `steps_to_target, samples_to_target, time_to_target_s`, infinite where it
-        was not reached, and then beyond their `_bound`.
+        each); `staleness_mean, staleness_p95, staleness_max` (versions); of the busiest server the
+        `server_receiving_share, server_applying_share, server_sending_share` of the time;
+        `queue_mean, queue_max`, of the requests that lay before the servers; `version_spread_mean,
+        version_spread_max`, between the shards that a rank has; `dropped_share` of all pushes;
+        `final_loss, final_accuracy`; `steps_to_target, samples_to_target, time_to_target_s`,
+        infinite where it was not reached, and then beyond their `_bound`.
         """
         return frames.trials_frame(
             self.manifest, self._last(self.journal.trials), self.steps, self.evals
@@ -76,6 +79,13 @@ class Results:
         return frames.evals_frame(self.manifest, self._last(self.journal.evals))
 
     @cached_property
+    def queue(self) -> pd.DataFrame:
+        """One row a change of the number of requests that lie before the servers of a trial:
+        `length` holds from `seconds`, after its first step's begin, until the next. A request lies
+        there from when its rank posts it until its server turns to it."""
+        return frames.queue_frame(self.manifest, self._last(self.journal.trials), self.steps)
+
+    @cached_property
     def events(self) -> pd.DataFrame:
         """One row an event: what happened to the run that its people should know."""
         return frames.events_frame(self.journal.events)
@@ -91,6 +101,7 @@ class Results:
         `steps_to_target, samples_to_target, time_to_target_s` are infinite where the median repeat
         never reached the target, and then lie beyond their `_bound`; `num_censored` repeats never
         reached it. `worker_peak_memory` and `server_peak_memory` are bytes, of the largest of each.
+        What is measured at servers is as in `trials`, of each `_max` the greatest.
         `num_ok, num_diverged, num_timed_out, num_failed, num_unfinished` add up to `num_trials`.
         """
         return self._summary.copy()

@@ -28,7 +28,14 @@ _MEDIANS = (
     "server_peak_memory",
     "staleness_mean",
     "staleness_p95",
+    "server_receiving_share",
+    "server_applying_share",
+    "server_sending_share",
+    "queue_mean",
+    "version_spread_mean",
+    "dropped_share",
 )
+_GREATEST = ("staleness_max", "queue_max", "version_spread_max")
 _TO_TARGET = ("steps_to_target", "samples_to_target", "time_to_target_s")
 
 
@@ -91,8 +98,7 @@ def _medians(ok: pd.DataFrame) -> dict[str, float]:
         values = ok[name].dropna()
         medians |= {name: median(values)} | _spread(name, values)
     medians |= {name: median(ok[name].dropna()) for name in _MEDIANS}
-    medians["staleness_max"] = float(ok["staleness_max"].max()) if len(ok) else math.nan
-    return medians
+    return medians | {name: float(ok[name].max()) if len(ok) else math.nan for name in _GREATEST}
 
 
 def _shares(parts: pd.DataFrame) -> dict[str, float]:

@@ -134,7 +134,9 @@ def _columns(results: Results) -> list[_Column]:
         ),
         _figures(summary, "busiest_bytes_per_step", "busiest\nnode/step", format_bytes),
         _figures(summary.assign(peak=_peak(summary)), "peak", "peak\nmemory", format_bytes),
+        _figures(summary.assign(busy=_busy(summary)), "busy", "server\nbusy %", _significant),
         _staleness(summary),
+        _figures(summary.assign(dropped=_dropped(summary)), "dropped", "dropped\n%", _significant),
         _figures(summary, "final_accuracy", "accuracy", lambda value: f"{value:.3f}"),
         _with_spread("to target, s", [_to_target(row) for row in rows]),
     ]
@@ -160,6 +162,19 @@ def _hidden(summary: pd.DataFrame, cells: list[dict[str, Any]]) -> "pd.Series[fl
 def _peak(summary: pd.DataFrame) -> "pd.Series[float]":
     """Return the peak memory of each cell's largest node."""
     return summary[["worker_peak_memory", "server_peak_memory"]].max(axis=1)
+
+
+def _busy(summary: pd.DataFrame) -> "pd.Series[float]":
+    """Return the percentage of the time that each cell's busiest server does not wait."""
+    shares = [f"server_{activity}_share" for activity in ("receiving", "applying", "sending")]
+    busy: pd.Series[float] = summary[shares].sum(axis=1, min_count=len(shares)) * 100.0
+    return busy
+
+
+def _dropped(summary: pd.DataFrame) -> "pd.Series[float]":
+    """Return the percentage of each cell's pushes that were dropped, where any cell's were."""
+    percent: pd.Series[float] = summary["dropped_share"] * 100.0
+    return percent if (percent > 0).any() else percent * math.nan
 
 
 def _trials_ok(summary: pd.DataFrame) -> _Column:

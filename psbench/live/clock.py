@@ -22,8 +22,13 @@ class TrialClock:
 
     def pause(self, seconds: float) -> None:
         """Take out `seconds`; without effect while the clock does not run."""
-        if self._started is not None and self._stopped is None:
+        if self.running:
             self._paused += seconds
+
+    @property
+    def running(self) -> bool:
+        """Whether it has started and not stopped."""
+        return self._started is not None and self._stopped is None
 
     def seconds(self, now: float) -> float:
         """Return the seconds timed until `now`, or until it was stopped; 0 before the start."""

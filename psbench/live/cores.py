@@ -6,6 +6,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from psbench.live.host import Host
+from psbench.spec import Cell
+
+
+def shares_of_cores(cell: Cell, hosts: Sequence[Host]) -> list[tuple[int, ...]]:
+    """Return the cores that each process of a cell is held to; none where it is not."""
+    if not cell.pin:
+        return [() for _ in hosts]
+    pinned = in_turn if cell.pin == "in_turn" else share_out
+    return pinned(hosts, cores_each=cell.cpus_per_process)
 
 
 def share_out(hosts: Sequence[Host], *, cores_each: int) -> list[tuple[int, ...]]:

@@ -64,6 +64,7 @@ class StepTimes:
     """when each synchronisation of the step began"""
     exits: list[float] = field(default_factory=list)
     sents: list[float] = field(default_factory=list)
+    turns: list[float] = field(default_factory=list)
     update_begins: list[float] = field(default_factory=list)
     update_ends: list[float] = field(default_factory=list)
     update_s: float = 0.0
@@ -346,6 +347,7 @@ class Interpreter:
 def _take_up(exchange: Exchange, server: int, times: StepTimes) -> None:
     answer = exchange.answer
     times.sents.append(exchange.sent_s)
+    times.turns.append(answer.turned_ns * 1e-9)
     times.update_begins.append((answer.updated_ns - answer.update_ns) * 1e-9)
     times.update_ends.append(answer.updated_ns * 1e-9)
     updates = times.server_updates

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 from torch import Tensor
 
 from psbench.live.counters import Counters
+from psbench.live.server_times import ServerTimes
 from psbench.network import ComputeTime, Slowness
 from psbench.parameter_server import (
     LEARNING_RATES,
@@ -161,6 +162,7 @@ class Report:
     """pushes answered (worker), or applied (server); None without a server"""
     pushes_sent: int | None = None
     pushes_dropped: int = 0
+    server_times: ServerTimes | None = None
     peak_memory_bytes: int = 0
     digest: str = ""
     """of the samples this process trained on or evaluates with"""

@@ -52,9 +52,10 @@ class Answer(NamedTuple):
     """A server's word to a worker, followed by the parameters of `version`.
 
     `seq` is the push it answers (-1 for a pull), `staleness` that push's, and `dropped` is 1 if it
-    came too late. `taken_ns`, when the server turned to the push, is a reading of CLOCK_MONOTONIC
-    (0 where pushes wait for one another); `update_ns` is what the optimiser took, `updated_ns` when
-    it was done, and `held_ns` how long the rule let the worker wait for others, from then on.
+    came too late. `turned_ns`, when the server turned to the worker's last request, and `taken_ns`,
+    when it had its last push (0 where pushes wait for one another), are readings of
+    CLOCK_MONOTONIC; `update_ns` is what the optimiser took, `updated_ns` when it was done, and
+    `held_ns` how long the rule let the worker wait for others, from `taken_ns` on.
     """
 
     generation: int
@@ -66,6 +67,7 @@ class Answer(NamedTuple):
     version: int
     staleness: int
     dropped: int
+    turned_ns: int
     taken_ns: int
     held_ns: int
     update_ns: int

@@ -15,6 +15,7 @@ from psbench.live.letters import letters_over
 from psbench.live.messages import End, Request, Words
 from psbench.live.outer import stepped_by
 from psbench.live.served_trial import ServedTrial
+from psbench.live.server_times import ServerTimes
 from psbench.live.shard import ServedShard
 from psbench.live.transports import Transport
 from psbench.parameter_server import Apply, Drop, Reply
@@ -45,6 +46,7 @@ class Server:
         strategy = job.strategy(numel, dtype.itemsize)
         self._per_step, self._every = 1 if rule.sums_shares else cell.workers, strategy.every
         self._trial = ServedTrial(cell, versions_per_step=self._per_step, every=self._every)
+        self._times = ServerTimes(self._trial.clock)
         self._decides = transport.rank == cell.processes - 1
         self._transport = transport
         self._letters = letters_over(transport)
@@ -117,6 +119,7 @@ class Server:
             counters=self._counters.since(opening),
             pushes=sum(shard.applied for shard in self._shards),
             pushes_dropped=sum(shard.dropped for shard in self._shards),
+            server_times=self._times,
         )
 
     @property
@@ -126,19 +129,24 @@ class Server:
 
     def _one_request(self) -> None:
         worker = self._letters.receive_any(self._request)
+        self._times.lap("waiting")
         request = self._request.get()
         shard = self._asked(worker, request)
         due: int | None = None
-        for decision in shard.hear(worker, request):
+        decisions = shard.hear(worker, request)
+        self._times.lap("receiving")
+        for decision in decisions:
             match decision:
                 case Apply():
                     if due is not None:
                         self._keep(due)  # before the next version is made of it
                     due = self._made(decision.version, shard, shard.apply(decision))
+                    self._times.lap("applying")
                 case Drop():
                     shard.drop(decision)
                 case Reply():
                     shard.answer(decision, self._end)
+                    self._times.lap("sending")
         if due is not None:
             self._keep(due)  # after the answers: often one of them is the copy
 
@@ -164,7 +172,8 @@ class Server:
         """Keep a copy of the parameters, which are of that version, for evaluation."""
         if len(self._shards) == 1:
             self._trial.keep(version, self._last.copy_to_keep(version))
-            return
-        started = time.monotonic()
-        self._trial.keep(version, self.parameters)
-        self._trial.clock.pause(time.monotonic() - started)
+        else:
+            started = time.monotonic()
+            self._trial.keep(version, self.parameters)
+            self._trial.clock.pause(time.monotonic() - started)
+        self._times.lap("keeping")

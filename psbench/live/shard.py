@@ -96,6 +96,7 @@ class ServedShard:
         )
         self._in_place = Copy(buffer=self.parameters, version=0)
         self._outbox = Outbox(allocate, rule.oldest_read)
+        self._turned_ns: dict[int, int] = {}
         self._taken_ns: dict[int, int] = {}
         self._staleness: dict[int, int] = {}
         self._was_dropped: set[int] = set()
@@ -127,6 +128,7 @@ class ServedShard:
 
     def hear(self, worker: int, request: Request) -> list[Decision]:
         """Take in what a worker asks; return what is to be done, in order."""
+        self._turned_ns[worker] = time.monotonic_ns()
         request.header.check(self._ours.at(request.seq), f"rank {worker}")  # seq: the core
         had = self._outbox.confirm(worker)
         if request.kind == Kind.PUSH:
@@ -220,6 +222,7 @@ class ServedShard:
             version=reply.version,
             staleness=self._staleness.get(worker, -1),
             dropped=worker in self._was_dropped,
+            turned_ns=self._turned_ns.get(worker, 0),
             taken_ns=0 if self._rule.sums_shares else taken_ns,
             held_ns=self._held_ns(taken_ns),
             update_ns=self._update_ns,

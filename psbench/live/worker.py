@@ -141,6 +141,7 @@ class Worker:
             enters=tuple(enters) if len(enters) > 1 else (),
             exits=tuple(exits) if len(exits) > 1 else (),
             sents=tuple(times.sents),
+            turns=tuple(times.turns),
             update_begins=tuple(times.update_begins),
             update_ends=tuple(times.update_ends),
             update_s=times.update_s,

@@ -108,5 +108,6 @@ _DECODERS: dict[Any, Callable[[Any], Any]] = {
     float | None: _optional(_float),
     str | None: _optional(_str),
     tuple[int, ...]: _tuple(_int),
+    tuple[float, ...]: _tuple(_float),
     tuple[str, ...]: _tuple(_str),
 }

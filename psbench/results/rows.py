@@ -64,6 +64,9 @@ class StepRow(NamedTuple):
     version_spread: int = -1
     """Latest minus earliest of the versions that a rank has of the shards after the step; -1
     without a server."""
+    turns: tuple[float, ...] = ()
+    """Of each shard, as in `sents`: when the server turned to the request, a reading of its
+    clock."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -123,6 +126,13 @@ class TrialRow:
     """The number that `chunks: auto` picked; None where the spec says it."""
     pushes_dropped: int = 0
     """Pushes that came too late to count, of each shard."""
+    server_receiving_s: tuple[float, ...] = ()
+    """Seconds of the timed part that each server spent taking pushes in, once it had turned to
+    them; the rest, beside the next two, it waited for requests."""
+    server_applying_s: tuple[float, ...] = ()
+    """Likewise: applying pushes."""
+    server_sending_s: tuple[float, ...] = ()
+    """Likewise: copying parameters and handing them to the transport."""
     device: str = "cpu"
     """What workers computed on: cpu or cuda. What `auto` stood for."""
 

@@ -57,3 +57,19 @@ def test_shares_of_a_server_add_up(consistency, overlap, bucket, transport, run_
     assert all(parts[name] >= 0 for name in PARTS)
     assert sum(parts[name] for name in PARTS) == pytest.approx(parts["step"])
     assert parts["sync"] == pytest.approx(parts["wait"] + parts["comm"])
+
+
+@pytest.mark.parametrize("transport", ["gloo", "shared_memory"])
+@pytest.mark.parametrize("consistency", ["synchronous", "asynchronous"])
+def test_what_a_server_is_at_is_told_apart(consistency, transport, run_trial):
+    cell = make_cell(consistency, overlap=False, bucket="20 KiB", transport=transport)
+    outcome = run_trial(cell)
+    for row in outcome.rows:
+        turns = zip(row.enters, row.turns, row.update_begins, strict=True)
+        # the words a server hears may be there before their sender looks at the clock
+        assert all(entered - 0.01 <= turned <= begun for entered, turned, begun in turns)
+    report = outcome.reports[2]
+    parts = [report.server_times.of(name) for name in ("receiving", "applying", "sending")]
+    assert all(part > 0 for part in parts)
+    waited = report.server_times.of("waiting") + report.server_times.of("keeping")
+    assert sum(parts) + waited == pytest.approx(report.seconds, abs=0.05)

@@ -61,7 +61,7 @@ def test_rows_come_back_with_their_types_and_identity(tmp_path):
     assert all(math.isnan(value) for value in columns.pop("queue_s"))
     index = StepRow._fields.index("queue_s")
     expected = [row[:index] + row[index + 1 :] for row in rows]
-    for name in ("enters", "exits", "sents", "update_begins", "update_ends"):
+    for name in ("enters", "exits", "sents", "turns", "update_begins", "update_ends"):
         columns[name] = [tuple(times) for times in columns[name]]
     assert list(zip(*columns.values(), strict=True)) == expected
     assert isinstance(columns["warmup"][0], bool)
