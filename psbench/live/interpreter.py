@@ -5,9 +5,7 @@ has waited for what it is about: computing, a bucket's sum with its copies to th
 answer with its copy to the device, the optimiser's step.
 """
 
-import math
 import time
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
@@ -19,10 +17,10 @@ from psbench.live.counters import Counters
 from psbench.live.ddp import ddp_over
 from psbench.live.device import Device
 from psbench.live.headers import Header
-from psbench.live.messages import End
 from psbench.live.outer import outer_sgd
-from psbench.live.parameter_client import Answers, Asked, Exchange, ParameterClient
+from psbench.live.parameter_client import Answers, Asked, ParameterClient
 from psbench.live.staging import Carried, carried_by
+from psbench.live.step_times import StepTimes
 from psbench.live.transports import Transport, guarded
 from psbench.network import ComputeTime
 from psbench.schedules import Schedule
@@ -51,45 +49,6 @@ COLLECTIVES = 0
 """The channel of all-reduces."""
 
 WIRE_DTYPES: dict[str, torch.dtype] = {"bf16": torch.bfloat16, "fp16": torch.float16}
-
-
-@dataclass
-class StepTimes:
-    """What a step took, as it goes on. `*_s` as in results.StepRow."""
-
-    begin_s: float
-    samples: int = 0
-    compute_s: float = 0.0
-    enters: list[float] = field(default_factory=list)
-    """when each synchronisation of the step began"""
-    exits: list[float] = field(default_factory=list)
-    sents: list[float] = field(default_factory=list)
-    turns: list[float] = field(default_factory=list)
-    update_begins: list[float] = field(default_factory=list)
-    update_ends: list[float] = field(default_factory=list)
-    update_s: float = 0.0
-    server_updates: dict[int, float] = field(default_factory=dict)
-    """what the optimiser took on each server; they go on at once"""
-    queue_s: float = math.nan
-    pulled_version: int = -1
-    versions: list[int] = field(default_factory=list)
-    """of each answer, in order"""
-    staleness: int = -1
-    held_s: float = 0.0
-    dropped: int = 0
-    end: End = End.GO_ON
-
-    @property
-    def server_update_s(self) -> float:
-        return max(self.server_updates.values(), default=0.0)
-
-    @property
-    def version(self) -> int:
-        return self.versions[-1] if self.versions else -1
-
-    @property
-    def version_spread(self) -> int:
-        return max(self.versions) - min(self.versions) if self.versions else -1
 
 
 class Served(NamedTuple):
@@ -275,8 +234,7 @@ class Interpreter:
                 handle.parameters.bring_back()
                 if self._centre is not None:
                     self._centre.tell_loss()
-                _take_up(exchange, handle.asked.client.server, times)
-                times.exits.append(time.monotonic())
+                times.take_up(exchange, handle.asked.client.server)
             case Computing():
                 handle.finish()
                 times.samples += handle.samples
@@ -342,21 +300,3 @@ class Interpreter:
             )
             self._shards[shard] = Served(client, gradients, parameters)
         return self._shards[shard]
-
-
-def _take_up(exchange: Exchange, server: int, times: StepTimes) -> None:
-    answer = exchange.answer
-    times.sents.append(exchange.sent_s)
-    times.turns.append(answer.turned_ns * 1e-9)
-    times.update_begins.append((answer.updated_ns - answer.update_ns) * 1e-9)
-    times.update_ends.append(answer.updated_ns * 1e-9)
-    updates = times.server_updates
-    updates[server] = updates.get(server, 0.0) + answer.update_ns * 1e-9
-    if not exchange.queue_s <= times.queue_s:  # NaN until the first
-        times.queue_s = exchange.queue_s
-    times.pulled_version = exchange.pulled_version
-    times.versions.append(answer.version)
-    times.staleness = max(times.staleness, answer.staleness)
-    times.held_s = max(times.held_s, answer.held_ns * 1e-9)
-    times.dropped += answer.dropped
-    times.end = max(times.end, End(answer.end))  # one of the servers says it

@@ -6,9 +6,10 @@ from itertools import count
 from psbench.live.clock import TrialClock
 from psbench.live.counters import Counters
 from psbench.live.device import Device
-from psbench.live.interpreter import Interpreter, StepTimes
+from psbench.live.interpreter import Interpreter
 from psbench.live.job import DIVERGED, OK, Checkpoint, Job, Report, StepLog
 from psbench.live.messages import End
+from psbench.live.step_times import StepTimes
 from psbench.live.transports import Transport
 from psbench.results import StepRow, TrialStatus
 from psbench.training import Divergence, Learner, build_learner
