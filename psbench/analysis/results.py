@@ -4,13 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pandas as pd
 
 from psbench.analysis import frames
 from psbench.analysis.ratios import ratios_frame
 from psbench.analysis.summary import summary_frame
+from psbench.analysis.workers import workers_frame
 from psbench.errors import ResultsError
 from psbench.results import (
     EvalRow,
@@ -52,12 +53,19 @@ class Results:
         """One row a trial that has ended: what it was, how it ended, its measures.
 
         Measures, over timed steps and all ranks, NaN where a trial lacks them: `samples_per_s`;
-        `step_s` (median) and `step_p95_s`; `comm_s`, the communication of a step, and
-        `exposed_comm_s`, what of it no computing hides (means); `busiest_bytes_per_step`, of one
-        node in one direction; `worker_peak_memory, server_peak_memory` (bytes, of the largest of
-        each); `staleness_mean, staleness_p95, staleness_max` (versions); `final_loss,
-        final_accuracy`; `steps_to_target, samples_to_target, time_to_target_s`, infinite where it
-        was not reached, and then beyond their `_bound`.
+        `samples_per_s_per_host`, over the hosts that the spec asks for, servers' own among them, or
+        else the machines that were used; `slowest_worker_samples_per_s` and
+        `fastest_worker_samples_per_s`, of one worker while in a step; `step_s` (median) and
+        `step_p95_s`; `comm_s`, the communication of a step, and `exposed_comm_s`, what of it no
+        computing hides (means); `busiest_bytes_per_step`, of one node in one direction;
+        `worker_peak_memory, server_peak_memory` (bytes, of the largest of each); `staleness_mean,
+        staleness_p95, staleness_max` (versions); `final_loss, final_accuracy`; `steps_to_target,
+        samples_to_target, time_to_target_s`, infinite where it was not reached, and then beyond
+        their `_bound`.
+
+        `speedup` is samples_per_s over that of one worker, `efficiency` the speed-up over
+        `workers`: against the cell with one worker that the spec has alike in all else, in the same
+        repeat; NaN unless both trials are ok.
         """
         return frames.trials_frame(
             self.manifest, self._last(self.journal.trials), self.steps, self.evals
@@ -83,8 +91,10 @@ class Results:
     def summary(self) -> pd.DataFrame:
         """Return one row a cell, in the spec's order, with medians over the repeats.
 
-        `samples_per_s, step_s, final_loss, final_accuracy` and what it took to reach the target
-        have their least and greatest repeat beside them (`_min`, `_max`); `step_s` is the median
+        `samples_per_s, speedup, efficiency, step_s, final_loss, final_accuracy` and what it took to
+        reach the target have their least and greatest repeat beside them (`_min`, `_max`);
+        `speedup` and `efficiency`, against the same strategy with one worker, are NaN where the
+        matrix has no such cell; `step_s` is the median
         over repeats of each repeat's median. `compute_share .. other_share` are fractions of the
         mean step time; `wait_share` is the queue's for asynchronous strategies. `comm_s` is the
         communication of a step, and `exposed_comm_s` what of it no computing hides.
@@ -94,6 +104,16 @@ class Results:
         `num_ok, num_diverged, num_timed_out, num_failed, num_unfinished` add up to `num_trials`.
         """
         return self._summary.copy()
+
+    def workers(self) -> pd.DataFrame:
+        """Return one row a trial that has ended and rank: how uneven workers were.
+
+        Beside the cell's columns, `repeat`, `rank` and the trial's `status`: `samples_per_s` and
+        `step_s` (median), of timed steps and of the time in them; `staleness_mean` (versions), of
+        timed pushes that were not dropped, NaN without a server; `pushes_dropped`, of each shard,
+        warm-up included.
+        """
+        return workers_frame(self.trials, self.steps)
 
     def ratios(self, baseline: str, measure: str = "samples_per_s") -> pd.DataFrame:
         """Return how each cell compares with the cell of strategy `baseline` that is else alike.
