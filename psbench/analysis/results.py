@@ -109,9 +109,9 @@ class Results:
         """Return one row a trial that has ended and rank: how uneven workers were.
 
         Beside the cell's columns, `repeat`, `rank` and the trial's `status`: `samples_per_s` and
-        `step_s` (median), of timed steps and of the time in them; `staleness_mean` (versions), of
-        timed pushes that were not dropped, NaN without a server; `pushes_dropped`, of each shard,
-        warm-up included.
+        `step_s` (median), of timed steps and of the time in them, whatever became of their pushes;
+        `staleness_mean` (versions), of timed pushes that were not dropped, NaN without a server;
+        `pushes_dropped`, of each shard, warm-up included.
         """
         return workers_frame(self.trials, self.steps)
 
@@ -126,11 +126,12 @@ class Results:
         """
         return ratios_frame(self.manifest, self.trials, baseline, measure)
 
-    def plot_convergence(self) -> "Figure":
-        """Return accuracy (or loss) against samples and against seconds, one line a cell."""
+    def plot_convergence(self, metric: Literal["accuracy", "loss"] | None = None) -> "Figure":
+        """Return `metric` against samples and against seconds, one line a cell; without it accuracy
+        or, where there is none, loss."""
         from psbench.analysis.plots import plot_convergence
 
-        return plot_convergence(self)
+        return plot_convergence(self, metric)
 
     def plot_breakdown(self) -> "Figure":
         """Return where the time of a step goes, one bar a cell."""
@@ -138,11 +139,21 @@ class Results:
 
         return plot_breakdown(self)
 
+    def plot_staleness(self) -> "Figure":
+        """Return how many versions behind the gradients were that servers took, one panel a cell.
+
+        Raises ResultsError where no push was stale.
+        """
+        from psbench.analysis.plots import plot_staleness
+
+        return plot_staleness(self)
+
     def plot_axis(self, axis: str, *measures: str) -> "Figure":
         """Return columns of the summary against an axis of numbers, sizes or times, such as
         "task.optimizer.lr" or "task.payload".
 
-        One panel a measure (without any: samples/s, and what was learned), one line for the cells
+        One panel a measure (without any: samples/s, against `workers` the efficiency as far as it
+        is known, and what was learned), one line for the cells
         that differ in the axis alone. Raises ResultsError for an axis or measure that is not there.
         """
         from psbench.analysis.plots import plot_axis
