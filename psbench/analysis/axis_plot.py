@@ -14,8 +14,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from psbench.analysis.axis_series import Series, axis_series, unit_of
 from psbench.analysis.looks import line_widths, strategy_colors
-from psbench.analysis.panels import Row, draw_legends, make_grid
+from psbench.analysis.panels import Grid, Row, draw_legends, make_grid
 from psbench.analysis.results import Results
+from psbench.analysis.scaling import knows_efficiency, name_of_efficiency
 from psbench.errors import ResultsError
 from psbench.units import format_bytes, format_seconds
 
@@ -32,6 +33,8 @@ _PLAIN = FuncFormatter(lambda value, _: f"{value:,g}")
 
 _NAMES = {
     "samples_per_s": "samples/s, all workers together",
+    "samples_per_s_per_host": "samples/s a host",
+    "speedup": "samples/s over that of one worker",
     "step_s": "median step (s)",
     "step_p95_s": "95th percentile of steps (s)",
     "final_accuracy": "accuracy at the end",
@@ -45,6 +48,7 @@ _IDEAL: dict[str, Any] = {"linewidth": 1, "linestyle": (0, (1, 3)), "zorder": 1}
 _CROSS: dict[str, Any] = {"linestyle": "", "marker": "x", "markersize": 7, "markeredgewidth": 2}
 _CROSS_ROW = 0.035  # of a panel's height
 _IN_PROPORTION = ("workers", "samples_per_s")
+_EFFICIENCY = "efficiency"
 
 
 def plot_axis(results: Results, axis: str, measures: Sequence[str] = ()) -> Figure:
@@ -55,7 +59,7 @@ def plot_axis(results: Results, axis: str, measures: Sequence[str] = ()) -> Figu
     one strategy the colour is whatever varies.
     Raises ResultsError for an axis or a measure that is not there, or has no value in any trial.
     """
-    measures = list(measures) or _telling(results)
+    measures = list(measures) or _telling(results, axis)
     lines = {measure: axis_series(results, axis, measure) for measure in measures}
     points = pd.concat([series.points for own in lines.values() for series in own])
     if not (points["y"].notna() | points["diverged"]).any():
@@ -70,30 +74,24 @@ def plot_axis(results: Results, axis: str, measures: Sequence[str] = ()) -> Figu
     x = sorted({value for series in first for value in series.points["x"]})
     for panel, measure in zip(grid.rows[0].panels, measures, strict=True):
         _scale_x(panel, x, _SHOW[unit_of(results.manifest, axis)])
-        y = pd.concat([series.points["y"] for series in lines[measure]])
-        _scale_y(panel, y, with_x=(axis, measure) == _IN_PROPORTION)
-    for row in grid.rows:
-        for panel, measure in zip(row.panels, measures, strict=True):
-            panel.set_ylabel(_NAMES.get(measure, measure))
-            panel.grid(alpha=0.25)
-            panel.spines[["top", "right"]].set_visible(False)
-    for panel in grid.rows[-1].panels:
-        panel.set_xlabel(axis)
-    title = "Scaling" if axis == "workers" else f"By {axis}"
-    strategies = {cell["strategy"] for cell in results.manifest["cells"]}
-    title += f", {strategies.pop()}" if len(strategies) == 1 else ""
-    grid.figure.suptitle(title, fontweight="bold")
+        drawn = pd.concat([series.points for series in lines[measure]])
+        if measure == _EFFICIENCY:
+            panel.set_ylim(0.0, 1.05 * max(1.0, drawn["high"].max()))
+        else:
+            _scale_y(panel, drawn["y"], with_x=(axis, measure) == _IN_PROPORTION)
+    _label(grid, results.manifest, axis, measures)
     draw_legends(grid, colors, results.manifest["repeats"], _keys(lines, axis))
     return grid.figure
 
 
-def _telling(results: Results) -> list[str]:
-    """Return how fast, and what was learned, as far as known."""
+def _telling(results: Results, axis: str) -> list[str]:
+    """Return how fast, how near that is to proportion, and what was learned, as far as known."""
     summary = results.summary()
     known = summary.columns[summary.notna().any()]
     speed = next((name for name in ("samples_per_s", "step_s") if name in known), "samples_per_s")
     learned = [name for name in ("final_accuracy", "final_loss") if name in known]
-    return [speed, *learned[:1]]
+    near = [_EFFICIENCY] if axis == "workers" and knows_efficiency(summary) else []
+    return [speed, *near, *learned[:1]]
 
 
 def _draw_panel(
@@ -121,6 +119,23 @@ def _draw_panel(
             panel.plot(known["x"], first["y"] * known["x"] / first["x"], color=color, **_IDEAL)
 
 
+def _label(grid: Grid, manifest: dict[str, Any], axis: str, measures: Sequence[str]) -> None:
+    names = _NAMES | {_EFFICIENCY: name_of_efficiency(manifest)}
+    for row in grid.rows:
+        for panel, measure in zip(row.panels, measures, strict=True):
+            if measure == _EFFICIENCY:
+                panel.axhline(1.0, color="0.2", **_IDEAL)
+            panel.set_ylabel(names.get(measure, measure))
+            panel.grid(alpha=0.25)
+            panel.spines[["top", "right"]].set_visible(False)
+    for panel in grid.rows[-1].panels:
+        panel.set_xlabel(axis)
+    title = "Scaling" if axis == "workers" else f"By {axis}"
+    strategies = {cell["strategy"] for cell in manifest["cells"]}
+    title += f", {strategies.pop()}" if len(strategies) == 1 else ""
+    grid.figure.suptitle(title, fontweight="bold")
+
+
 def _marker(color: str, size: float, *, filled: bool) -> dict[str, Any]:
     face = color if filled else "white"
     return {
@@ -132,7 +147,7 @@ def _keys(lines: Mapping[str, list[Series]], axis: str) -> list[Line2D]:
     """Return what a reader must be told of the marks that are there."""
     points = pd.concat([series.points for own in lines.values() for series in own])
     keys = []
-    if axis == "workers" and "samples_per_s" in lines:
+    if _EFFICIENCY in lines or (axis == "workers" and "samples_per_s" in lines):
         keys.append(Line2D([], [], color="0.2", label="in proportion\nto workers", **_IDEAL))
     if points["censored"].any():
         mark = _marker("0.2", 5, filled=False)

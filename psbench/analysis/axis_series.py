@@ -1,6 +1,5 @@
 """A measure against an axis: the lines of such a picture, as data."""
 
-import json
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,10 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from psbench.analysis.cells import all_but, field_at
 from psbench.analysis.frames import cell_columns, varied_axes
 from psbench.analysis.looks import NUM_COLORS
 from psbench.analysis.results import Results
-from psbench.analysis.variants import field_at, variants
+from psbench.analysis.variants import variants
 from psbench.errors import ResultsError
 from psbench.units import in_base_unit
 
@@ -79,7 +79,7 @@ def _groups(manifest: dict[str, Any], axis: str) -> dict[tuple[str, str], list[s
         strategy = cell["strategy"]
         if axis.startswith("strategy."):  # the label names the value on the axis
             strategy = _without_option(strategy, axis.split(".")[1])
-        groups.setdefault((strategy, _all_but(cell["fields"], axis)), []).append(cell["id"])
+        groups.setdefault((strategy, all_but(cell["fields"], axis)), []).append(cell["id"])
     return groups
 
 
@@ -149,13 +149,3 @@ def unit_of(manifest: dict[str, Any], axis: str) -> str:
     """Return the unit of the numbers on an axis: "B", "s" or "" for none."""
     values = (in_base_unit(field_at(cell["fields"], axis)) for cell in manifest["cells"])
     return next((quantity[1] for quantity in values if quantity is not None), "")
-
-
-def _all_but(fields: dict[str, Any], axis: str) -> str:
-    """Return `fields` as JSON, without the one at the dotted path `axis`."""
-    copy = json.loads(json.dumps(fields))
-    *parents, name = axis.split(".")
-    holder = field_at(copy, ".".join(parents)) if parents else copy
-    if isinstance(holder, dict):
-        holder.pop(name, None)
-    return json.dumps(copy, sort_keys=True)

@@ -1,36 +1,43 @@
 """Convergence: what an evaluation found against samples and against seconds."""
 
 from collections import Counter
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from psbench.analysis.frames import variant_axes
 from psbench.analysis.looks import line_widths, strategy_colors
 from psbench.analysis.panels import Grid, draw_legends, make_grid
 from psbench.analysis.results import Results
 from psbench.analysis.variants import variants
 from psbench.errors import ResultsError
+from psbench.results import told_in_words
+
+Metric = Literal["accuracy", "loss"]
 
 
-def plot_convergence(results: Results) -> Figure:
-    """Return accuracy (loss, where there is none) against samples and against training seconds.
+def plot_convergence(results: Results, metric: Metric | None = None) -> Figure:
+    """Return `metric` (accuracy, or loss where there is none) against samples and against training
+    seconds.
 
     One line a cell: the median over repeats, in a band from the least to the greatest. The colour
     is the strategy; the line style is the number of workers and whatever else varies, which have
-    rows of their own where there are many. A cell evaluated once is a dot. Raises ResultsError
-    where no cell was evaluated twice.
+    rows of their own where there are many, or where it varies who is slow. A cell
+    evaluated once is a dot. Raises ResultsError where no cell was evaluated twice.
     """
     if not has_curves(results):
         raise ResultsError(f"{results.path} has no cell evaluated twice to draw; set eval_every")
     evals = results.evals
-    metric = "accuracy" if evals["accuracy"].notna().any() else "loss"
+    metric = metric or ("accuracy" if evals["accuracy"].notna().any() else "loss")
     variant = variants(results.manifest)
     evaluated = dict.fromkeys(evals["cell_id"])
     every = strategy_colors(cell["strategy"] for cell in results.manifest["cells"])
     colors = {name: color for name, color in every.items() if name in set(evals["strategy"])}
-    grid = make_grid(Counter(variant[cell_id] for cell_id in evaluated), columns=2, sharey="all")
+    num_lines = Counter(variant[cell_id] for cell_id in evaluated)
+    apart = bool(told_in_words(variant_axes(results.manifest)))
+    grid = make_grid(num_lines, columns=2, sharey="all", apart=apart)
     widths = line_widths(colors)
     for row in grid.rows:
         for cell_id in (cell_id for cell_id in evaluated if variant[cell_id] in row.variants):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from psbench.analysis.cells import field_at, logical_hosts
 from psbench.analysis.measures import (
     busiest_bytes_per_step,
     derive_steps,
@@ -16,7 +17,9 @@ from psbench.analysis.measures import (
     synchronisation,
     target_measures,
 )
+from psbench.analysis.scaling import SCALING, with_scaling
 from psbench.analysis.server_measures import SERVER_MEASURES, queue_lengths, server_measures
+from psbench.analysis.workers import worker_extremes
 from psbench.results import EvalRow, EventRow, StepRow, TrialRow, TrialSteps
 
 CELL_COLUMNS = (
@@ -52,6 +55,10 @@ _DERIVED = (
 )
 MEASURES = (
     "samples_per_s",
+    "samples_per_s_per_host",
+    "slowest_worker_samples_per_s",
+    "fastest_worker_samples_per_s",
+    *SCALING,
     "step_s",
     "step_p95_s",
     "comm_s",
@@ -189,6 +196,7 @@ def trials_frame(
     cells = cell_columns(manifest)
     order = list(cells)
     targets = {cell["id"]: cell["target"] for cell in manifest["cells"]}
+    hosts = {cell["id"]: logical_hosts(cell) for cell in manifest["cells"]}
     timed = _by_trial(steps[~steps["warmup"].astype(bool)])
     evaluated = _by_trial(evals)
     records = []
@@ -197,26 +205,33 @@ def trials_frame(
         own_evals = evaluated.get(key, evals.iloc[:0])
         own_steps = timed.get(key, steps.iloc[:0])
         measures = (
-            _trial_measures(row, own_evals)
+            _trial_measures(row, own_evals, hosts[row.cell_id])
             | peak_memory(row.peak_memory_bytes, workers=cells[row.cell_id]["workers"])
             | step_measures(own_steps)
             | server_measures(row, own_steps)
+            | worker_extremes(own_steps)
             | target_measures(
                 own_evals,
                 targets[row.cell_id],
                 trained={"step": row.steps, "samples": row.samples, "seconds": row.seconds},
             )
         )
-        assert measures.keys() == set(MEASURES), "a measure has no column, or a column no measure"
+        assert {*measures, *SCALING} == set(MEASURES), (
+            "a measure has no column, or a column no measure"
+        )
         records.append(cells[row.cell_id] | asdict(row) | measures)
     own_columns = [field.name for field in fields(TrialRow) if field.name not in _PER_NODE]
     names = ["cell_id", *CELL_COLUMNS, *varied_axes(manifest), *own_columns, *MEASURES]
-    return pd.DataFrame(records, columns=list(dict.fromkeys(names)))
+    return with_scaling(manifest, pd.DataFrame(records, columns=list(dict.fromkeys(names))))
 
 
-def _trial_measures(row: TrialRow, evals: pd.DataFrame) -> dict[str, float]:
+def _trial_measures(row: TrialRow, evals: pd.DataFrame, hosts: int) -> dict[str, float]:
+    """Return what a trial's own row and `evals` tell; 0 `hosts`, the logical ones, where the spec
+    leaves it to the machines."""
+    rate = row.samples / row.seconds if row.samples and row.seconds > 0 else math.nan
     return {
-        "samples_per_s": row.samples / row.seconds if row.samples and row.seconds > 0 else math.nan,
+        "samples_per_s": rate,
+        "samples_per_s_per_host": rate / (hosts or len(set(row.node_hosts)) or math.nan),
         "busiest_bytes_per_step": busiest_bytes_per_step(
             row.bytes_sent, row.bytes_received, row.steps
         ),
@@ -243,7 +258,5 @@ def _identities(manifest: dict[str, Any], reserved: Iterable[str]) -> dict[str, 
 
 
 def _axis_value(cell_fields: dict[str, Any], axis: str) -> Any:
-    value: Any = cell_fields
-    for name in axis.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
+    value = field_at(cell_fields, axis)
     return json.dumps(value) if isinstance(value, dict | list) else value

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
+from psbench.analysis.cells import logical_hosts
 from psbench.analysis.measures import synchronisation, waits_for_some
 from psbench.analysis.results import Results
+from psbench.analysis.scaling import knows_efficiency, name_of_efficiency
 from psbench.analysis.variants import variants
 from psbench.results import NOT_PINNED, crowded, few_repeats, unlike_devices, unlike_transports
 from psbench.units import count, format_seconds, in_base_unit
@@ -74,6 +75,9 @@ def _reading(results: Results) -> Iterator[str]:
     if "unseen" in kinds:
         yield "compute, for ddp, contains its communication: it goes on inside the backward pass"
     summary = results.summary()
+    if knows_efficiency(summary):
+        name = name_of_efficiency(results.manifest)
+        yield f"{name}: samples/s over workers times the samples/s of one"
     if np.isinf(summary["time_to_target_s"]).any():
         yield "> time: the median repeat had not reached the target by then, when it ended"
     some = summary[
@@ -117,7 +121,7 @@ def _comparability(results: Results) -> Iterator[str]:
 def _shaping(results: Results) -> Iterator[str]:
     emulated: list[tuple[int, int]] = []
     for cell in results.manifest["cells"]:
-        hosts, machines = _logical_hosts(cell), len(_machines(results, cell["id"]))
+        hosts, machines = logical_hosts(cell), len(_machines(results, cell["id"]))
         if hosts > machines > 0:
             emulated.append((hosts, machines))
     if emulated:
@@ -125,17 +129,6 @@ def _shaping(results: Results) -> Iterator[str]:
         where = count(machines, "machine")
         yield f"{hosts} logical hosts emulated on {where}: no network lies between them"
     yield from _short_padding(results)
-
-
-def _logical_hosts(cell: dict[str, Any]) -> int:
-    """Return on how many hosts the spec put the cell's processes; 0 where it does not say."""
-    cluster = cell["fields"].get("cluster") or {}
-    hosts, per_host = cluster.get("hosts"), cluster.get("ranks_per_host")
-    if not (hosts or per_host):
-        return 0
-    colocated = cell["fields"]["strategy"].get("placement") == "colocated"
-    own = 0 if colocated else cell["servers"]
-    return int(hosts or math.ceil(cell["workers"] / per_host)) + int(own)
 
 
 def _machines(results: Results, cell_id: str) -> set[str]:

@@ -44,10 +44,16 @@ class Grid:
 
 
 def make_grid(
-    num_lines: Mapping[str, int], columns: int, sharey: Literal["all", "col"] = "col"
+    num_lines: Mapping[str, int],
+    columns: int,
+    sharey: Literal["all", "col"] = "col",
+    apart: bool = False,
 ) -> Grid:
-    """Return panels for variants that have so many lines each; at most MAX_ROWS rows."""
-    rows = rows_of_lines(num_lines)
+    """Return panels for variants that have so many lines each; at most MAX_ROWS rows.
+
+    `apart`: each variant has a row of its own.
+    """
+    rows = [[variant] for variant in num_lines] if apart else rows_of_lines(num_lines)
     shown = rows[:MAX_ROWS]
     height = _ONE_ROW if len(shown) == 1 else 1.2 + _PANEL[1] * len(shown)
     figure = Figure(figsize=(_LEGEND + _PANEL[0] * columns, height), layout="constrained")

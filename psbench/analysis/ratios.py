@@ -4,13 +4,13 @@ Repeats are interleaved in time, so repeat r of a cell is paired with repeat r o
 slowed the machine for a while then slowed both.
 """
 
-import json
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from psbench.analysis.cells import all_but
 from psbench.analysis.frames import MEASURES, cell_columns, variant_axes
 from psbench.analysis.statistics import paired_ratio
 from psbench.errors import ResultsError
@@ -42,8 +42,7 @@ def ratios_frame(
 
 
 def _all_else(cell: dict[str, Any]) -> str:
-    fields = {name: value for name, value in cell["fields"].items() if name != "strategy"}
-    return json.dumps(fields, sort_keys=True)
+    return all_but(cell["fields"], "strategy")
 
 
 def _of_cell(values: "pd.Series[float]", cell_id: str | None) -> "pd.Series[float]":

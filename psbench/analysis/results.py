@@ -4,13 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pandas as pd
 
 from psbench.analysis import frames
 from psbench.analysis.ratios import ratios_frame
 from psbench.analysis.summary import summary_frame
+from psbench.analysis.workers import workers_frame
 from psbench.errors import ResultsError
 from psbench.results import (
     EvalRow,
@@ -52,15 +53,24 @@ class Results:
         """One row a trial that has ended: what it was, how it ended, its measures.
 
         Measures, over timed steps and all ranks, NaN where a trial lacks them: `samples_per_s`;
-        `step_s` (median) and `step_p95_s`; `comm_s`, the communication of a step, and
-        `exposed_comm_s`, what of it no computing hides (means); `busiest_bytes_per_step`, of one
-        node in one direction; `worker_peak_memory, server_peak_memory` (bytes, of the largest of
-        each); `staleness_mean, staleness_p95, staleness_max` (versions); of the busiest server the
-        `server_receiving_share, server_applying_share, server_sending_share` of the time;
-        `queue_mean, queue_max`, of the requests that lay before the servers; `version_spread_mean,
-        version_spread_max`, between the shards that a rank has; `dropped_share` of all pushes;
-        `final_loss, final_accuracy`; `steps_to_target, samples_to_target, time_to_target_s`,
-        infinite where it was not reached, and then beyond their `_bound`.
+        `samples_per_s_per_host`, over the hosts that the spec asks for, servers' own among them, or
+        else the machines that were used; `slowest_worker_samples_per_s` and
+        `fastest_worker_samples_per_s`, of one worker while in a step; `step_s` (median) and
+        `step_p95_s`; `comm_s`, the communication of a step, and `exposed_comm_s`, what of it no
+        computing hides (means); `busiest_bytes_per_step`, of one node in one direction;
+        `worker_peak_memory, server_peak_memory` (bytes, of the largest of each); `final_loss,
+        final_accuracy`; `steps_to_target, samples_to_target, time_to_target_s`, infinite where it
+        was not reached, and then beyond their `_bound`.
+
+        `speedup` is samples_per_s over that of one worker, `efficiency` the speed-up over
+        `workers`: against the cell with one worker that the spec has alike in all else, in the same
+        repeat; NaN unless both trials are ok.
+
+        Of servers: `staleness_mean, staleness_p95, staleness_max` (versions) of what they applied;
+        of the busiest the `server_receiving_share, server_applying_share, server_sending_share` of
+        the time; `queue_mean, queue_max`, of the requests that lay before them;
+        `version_spread_mean, version_spread_max`, between the shards that a rank has;
+        `dropped_share` of all pushes.
         """
         return frames.trials_frame(
             self.manifest, self._last(self.journal.trials), self.steps, self.evals
@@ -93,8 +103,10 @@ class Results:
     def summary(self) -> pd.DataFrame:
         """Return one row a cell, in the spec's order, with medians over the repeats.
 
-        `samples_per_s, step_s, final_loss, final_accuracy` and what it took to reach the target
-        have their least and greatest repeat beside them (`_min`, `_max`); `step_s` is the median
+        `samples_per_s, speedup, efficiency, step_s, final_loss, final_accuracy` and what it took to
+        reach the target have their least and greatest repeat beside them (`_min`, `_max`);
+        `speedup` and `efficiency`, against the same strategy with one worker, are NaN where the
+        matrix has no such cell; `step_s` is the median
         over repeats of each repeat's median. `compute_share .. other_share` are fractions of the
         mean step time; `wait_share` is the queue's for asynchronous strategies. `comm_s` is the
         communication of a step, and `exposed_comm_s` what of it no computing hides.
@@ -105,6 +117,16 @@ class Results:
         `num_ok, num_diverged, num_timed_out, num_failed, num_unfinished` add up to `num_trials`.
         """
         return self._summary.copy()
+
+    def workers(self) -> pd.DataFrame:
+        """Return one row a trial that has ended and rank: how uneven workers were.
+
+        Beside the cell's columns, `repeat`, `rank` and the trial's `status`: `samples_per_s` and
+        `step_s` (median), of timed steps and of the time in them, whatever became of their pushes;
+        `staleness_mean` (versions), of timed pushes that were not dropped, NaN without a server;
+        `pushes_dropped`, of each shard, warm-up included.
+        """
+        return workers_frame(self.trials, self.steps)
 
     def ratios(self, baseline: str, measure: str = "samples_per_s") -> pd.DataFrame:
         """Return how each cell compares with the cell of strategy `baseline` that is else alike.
@@ -117,11 +139,12 @@ class Results:
         """
         return ratios_frame(self.manifest, self.trials, baseline, measure)
 
-    def plot_convergence(self) -> "Figure":
-        """Return accuracy (or loss) against samples and against seconds, one line a cell."""
+    def plot_convergence(self, metric: Literal["accuracy", "loss"] | None = None) -> "Figure":
+        """Return `metric` against samples and against seconds, one line a cell; without it accuracy
+        or, where there is none, loss."""
         from psbench.analysis.plots import plot_convergence
 
-        return plot_convergence(self)
+        return plot_convergence(self, metric)
 
     def plot_breakdown(self) -> "Figure":
         """Return where the time of a step goes, one bar a cell."""
@@ -129,11 +152,21 @@ class Results:
 
         return plot_breakdown(self)
 
+    def plot_staleness(self) -> "Figure":
+        """Return how many versions behind the gradients were that servers took, one panel a cell.
+
+        Raises ResultsError where no push was stale.
+        """
+        from psbench.analysis.plots import plot_staleness
+
+        return plot_staleness(self)
+
     def plot_axis(self, axis: str, *measures: str) -> "Figure":
         """Return columns of the summary against an axis of numbers, sizes or times, such as
         "task.optimizer.lr" or "task.payload".
 
-        One panel a measure (without any: samples/s, and what was learned), one line for the cells
+        One panel a measure (without any: samples/s, against `workers` the efficiency as far as it
+        is known, and what was learned), one line for the cells
         that differ in the axis alone. Raises ResultsError for an axis or measure that is not there.
         """
         from psbench.analysis.plots import plot_axis

@@ -13,13 +13,17 @@ import numpy as np
 import pandas as pd
 
 from psbench.analysis.frames import cell_columns
+from psbench.analysis.scaling import SCALING
 
 PARTS = ("compute", "wait", "comm", "update", "other")
 """What a step's time is made of, in this order; `wait` is the queue of asynchronous strategies."""
 
 _STATUSES = ("ok", "diverged", "timed_out", "failed")
-_WITH_SPREAD = ("samples_per_s", "step_s", "final_loss", "final_accuracy")
+_WITH_SPREAD = ("samples_per_s", *SCALING, "step_s", "final_loss", "final_accuracy")
 _MEDIANS = (
+    "samples_per_s_per_host",
+    "slowest_worker_samples_per_s",
+    "fastest_worker_samples_per_s",
     "step_p95_s",
     "comm_s",
     "exposed_comm_s",

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from psbench.analysis.notes import notes
 from psbench.analysis.results import Results
+from psbench.analysis.scaling import knows_efficiency
 from psbench.analysis.summary import PARTS
 from psbench.analysis.variants import ABSENT, variant_columns
 from psbench.units import count, format_bytes
@@ -120,6 +121,7 @@ def _columns(results: Results) -> list[_Column]:
         _transport(summary, [cell["transport"] for cell in results.manifest["cells"]]),
         _trials_ok(summary),
         _figures(summary, "samples_per_s", "samples\n/s", _significant),
+        *([_efficiency(summary)] if knows_efficiency(summary) else []),
         _with_spread(f"step, {unit}", [_step(row, size) for row in rows]),
         _figures(summary, "step_p95_s", f"p95\n{unit}", lambda value: _significant(value / size)),
         *(
@@ -150,6 +152,10 @@ def _figures(
 ) -> _Column:
     cells = [ABSENT if math.isnan(value) else show(value) for value in summary[name]]
     return _Column(header=header, cells=cells)
+
+
+def _efficiency(summary: pd.DataFrame) -> _Column:
+    return _figures(summary, "efficiency", "efficiency", lambda value: f"{value:.2f}")
 
 
 def _hidden(summary: pd.DataFrame, cells: list[dict[str, Any]]) -> "pd.Series[float]":

@@ -4,12 +4,14 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from psbench.analysis.cells import field_at
 from psbench.analysis.frames import variant_axes
-from psbench.results import told_by_task
+from psbench.results import computing_in_words, told_by_task, told_in_words
 from psbench.units import count, show_value
 
 ABSENT = "-"
 _LONGEST = 28  # characters of a value
+_LONGEST_IN_WORDS = 60
 
 
 def variant_columns(manifest: dict[str, Any], without: str | None = None) -> dict[str, list[str]]:
@@ -17,7 +19,8 @@ def variant_columns(manifest: dict[str, Any], without: str | None = None) -> dic
 
     Axes are named by the end of their dotted names. Those of one choice of several, such as an
     optimiser's kind and options, are one column that shows what differs: "sgd(lr=0.1)". So are
-    those that go with the task and say no more than its name: "task".
+    those that go with the task and say no more than its name: "task". Where it differs which ranks
+    are slow, all of `compute` is told in words.
     """
     cells = manifest["cells"]
     axes = [axis for axis in variant_axes(manifest) if axis != without]
@@ -25,7 +28,12 @@ def variant_columns(manifest: dict[str, Any], without: str | None = None) -> dic
     values = {axis: [field_at(cell["fields"], axis) for cell in cells] for axis in axes}
     told = told_by_task(tasks, values)
     columns = {"task": _distinct(tasks)} if told else {}
-    for name, own in _grouped([axis for axis in axes if axis not in told]).items():
+    axes = [axis for axis in axes if axis not in told]
+    in_words = told_in_words(axes)
+    if in_words:
+        words = [_computing(cell, without) for cell in cells]
+        columns["compute"] = _distinct(words, _LONGEST_IN_WORDS)
+    for name, own in _grouped([axis for axis in axes if axis not in in_words]).items():
         columns[name] = _distinct([_text(_fields_of(cell, own)) for cell in cells])
     return columns
 
@@ -51,12 +59,10 @@ def variants(manifest: dict[str, Any], without: str | None = None) -> dict[str, 
     return names
 
 
-def field_at(fields: dict[str, Any], path: str) -> Any:
-    """Return the field at a dotted path; None where there is none."""
-    value: Any = fields
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
+def _computing(cell: dict[str, Any], without: str | None) -> str:
+    fields = cell["fields"].get("compute") or {}
+    told = {name: value for name, value in fields.items() if f"compute.{name}" != without}
+    return computing_in_words(told, cell["workers"])
 
 
 def _grouped(axes: list[str]) -> dict[str, list[str]]:
@@ -91,14 +97,14 @@ def _value(value: Any) -> str:
     )
 
 
-def _distinct(texts: list[str]) -> list[str]:
+def _distinct(texts: list[str], longest: int = _LONGEST) -> list[str]:
     """Cut what is too long, numbering what cutting would make alike."""
     short: dict[str, str] = {}
     for text in dict.fromkeys(texts):
-        if len(text) <= _LONGEST:
+        if len(text) <= longest:
             short[text] = text
             continue
         tails = ("…", *(f"… #{number}" for number in range(2, len(texts) + 1)))
-        cuts = (text[: _LONGEST - len(tail)] + tail for tail in tails)
+        cuts = (text[: longest - len(tail)] + tail for tail in tails)
         short[text] = next(cut for cut in cuts if cut not in short.values())
     return [short[text] for text in texts]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from psbench.results import told_by_task
+from psbench.results import computing_in_words, told_by_task, told_in_words
 from psbench.spec import Cell, PayloadTask, cell_fields, cell_id, varying_fields
 from psbench.units import format_bytes, show_value
 
@@ -16,10 +16,14 @@ def cell_labels(cells: Sequence[Cell]) -> dict[str, str]:
     fields = [cell_fields(cell) for cell in cells]
     tasks = [task_name(cell) for cell in cells]
     told = told_by_task(tasks, {path: [own.get(path) for own in fields] for path in varying})
-    names = _short_names([path for path in varying if path not in told])
+    in_words = told_in_words(path for path in varying if path not in told)
+    names = _short_names([path for path in varying if path not in told | in_words])
     labels = {}
     for cell, own, task in zip(cells, fields, tasks, strict=True):
         parts = [f"task {task}"] if told else []
+        if in_words:
+            compute = cell.compute.model_dump(mode="json") if cell.compute else None
+            parts.append(f"compute {computing_in_words(compute, cell.workers)}")
         parts += [
             f"{name} {show_value(own[path])}"
             for path, name in names.items()

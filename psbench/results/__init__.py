@@ -13,6 +13,7 @@ from psbench.results.caveats import (
     unlike_devices,
     unlike_transports,
 )
+from psbench.results.computing import computing_in_words, told_in_words
 from psbench.results.copy_limit import CopyLimit, copy_limit
 from psbench.results.environment import environment
 from psbench.results.journal import Journal, read_journal
@@ -48,6 +49,7 @@ __all__ = [
     "TrialStatus",
     "TrialSteps",
     "build_manifest",
+    "computing_in_words",
     "copy_limit",
     "crowded",
     "environment",
@@ -59,6 +61,7 @@ __all__ = [
     "read_status",
     "read_steps",
     "told_by_task",
+    "told_in_words",
     "unlike_devices",
     "unlike_transports",
 ]

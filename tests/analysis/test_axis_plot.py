@@ -157,15 +157,16 @@ def test_what_is_unknown_is_told_with_what_is_known(swept):
 
 
 def test_scaling_is_drawn_beside_proportion(swept):
-    speed, accuracy = swept.plot_axis("workers").axes
-    assert (speed.get_ylabel(), accuracy.get_ylabel()) == (
-        "samples/s, all workers together", "accuracy at the end",
-    )  # fmt: skip
+    panels = speed, efficiency, accuracy = swept.plot_axis("workers").axes
+    assert [panel.get_ylabel() for panel in panels] == [
+        "samples/s, all workers together", "efficiency", "accuracy at the end",
+    ]  # fmt: skip
     assert (speed.get_xscale(), speed.get_yscale()) == ("log", "log")
     assert [tick.get_text() for tick in speed.get_xticklabels()] == ["1", "2", "4"]
     drawn = [line.get_ydata() for line in speed.lines]
     np.testing.assert_allclose(drawn[0], [8.8, 20, 64])
     assert any(np.allclose(line, [8.8, 17.6, 35.2]) for line in drawn if len(line) == 3)
+    np.testing.assert_allclose(efficiency.lines[0].get_ydata()[0], 1.0)
     np.testing.assert_allclose(accuracy.lines[0].get_ydata(), [0.65, 0.65, 0.65])
 
 
@@ -252,8 +253,9 @@ def test_a_run_without_a_step_row_has_its_rates(write_run, cell, trial_row):
     rows = [trial_row(one["id"], bytes_sent=(), bytes_received=()) for one in cells]
     results = load(write_run(cells, rows))
     assert math.isnan(results.summary()["step_s"][0])
-    (speed,) = results.plot_axis("workers").axes
+    speed, efficiency = results.plot_axis("workers").axes
     np.testing.assert_allclose(speed.lines[0].get_ydata(), [8.0, 8.0])
+    np.testing.assert_allclose(efficiency.lines[0].get_ydata(), [1.0, 0.5])
 
 
 def test_a_run_without_a_finished_trial_has_nothing_to_draw(write_run, cell):

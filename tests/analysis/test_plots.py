@@ -169,3 +169,24 @@ def test_a_loss_is_drawn_where_there_is_no_accuracy(write_run, cell, trial_row, 
     by_samples, _ = load(write_run([ring], rows)).plot_convergence().axes
     np.testing.assert_allclose(by_samples.lines[0].get_ydata(), [1 / 2, 1 / 3])
     assert by_samples.get_ylabel().startswith("loss")
+
+
+def test_each_kind_of_slowness_has_a_row_of_its_own(write_run, cell, trial_row, eval_row):
+    cells = []
+    for slow in ([{"rank": 1, "factor": 4.0}], []):
+        for strategy in ("ring", "none"):
+            one = cell(strategy, 2, id=f"{len(cells)}" * 64)
+            one["fields"]["compute"] = {"seconds": "0.02 s", "slow": slow}
+            cells.append(one)
+    rows = [eval_row(one["id"], step=step) for one in cells for step in (1, 2)]
+    rows += [trial_row(one["id"]) for one in cells]
+    results = load(write_run(cells, rows, axes=("compute.slow", "strategy")))
+    panels = results.plot_convergence("loss").axes
+    assert [panel.get_title(loc="left") for panel in panels[::2]] == [
+        "compute 20.0 ms, rank 1 4x slower", "compute 20.0 ms",
+    ]  # fmt: skip
+    assert [len(panel.lines) for panel in panels] == [2] * 4
+    np.testing.assert_allclose(panels[1].lines[0].get_xdata(), [2, 4])
+    np.testing.assert_allclose(panels[1].lines[0].get_ydata(), [1 / 2, 1 / 3])
+    assert panels[0].get_ylabel().startswith("loss")
+    assert results.plot_convergence().axes[0].get_ylabel().startswith("accuracy")

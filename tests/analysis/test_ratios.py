@@ -80,6 +80,6 @@ def test_what_is_unknown_is_told_with_what_is_known(write_run, cell):
     results = load(write_run([cell("ring", 2), cell("none", 2)]))
     with pytest.raises(ResultsError, match=r"no strategy 'bare' .* are ring, none"):
         results.ratios("bare")
-    with pytest.raises(ResultsError, match=r"no measure 'speed' in these .* samples_per_s, step_s"):
+    with pytest.raises(ResultsError, match=r"no measure 'speed' in these .* efficiency, step_s"):
         results.ratios("none", "speed")
     assert results.ratios("none")["num_pairs"].tolist() == [0]

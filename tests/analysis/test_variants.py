@@ -51,10 +51,10 @@ def test_whole_optimisers_are_one_column_of_what_differs(named):
 
 def test_a_choice_with_its_options_needs_no_name(named):
     manifest = named(
-        {"task.optimizer.kind": "sgd", "task.optimizer.lr": 0.1, "compute.slow": []},
-        {"task.optimizer.kind": "adam", "task.optimizer.lr": 0.1, "compute.slow": [1]},
+        {"task.optimizer.kind": "sgd", "task.optimizer.lr": 0.1, "cluster.pins": []},
+        {"task.optimizer.kind": "adam", "task.optimizer.lr": 0.1, "cluster.pins": [1]},
     )
-    assert list(variants(manifest).values()) == ["sgd(lr=0.1)", "adam(lr=0.1), slow [1]"]
+    assert list(variants(manifest).values()) == ["sgd(lr=0.1)", "adam(lr=0.1), pins [1]"]
 
 
 def test_axes_of_one_end_keep_their_whole_names(named):
@@ -97,13 +97,37 @@ def test_a_field_of_the_task_that_varies_alone_keeps_its_name(named):
 
 
 def test_long_values_are_cut_and_stay_apart(named):
-    slow = [[{"rank": 3, "factor": factor, "probability": 1.0}] for factor in (2.0, 4.0)]
-    manifest = named(*({"compute.slow": own} for own in (*slow, slow[0], None)))
+    links = [[{"host": 3, "factor": factor, "probability": 1.0}] for factor in (2.0, 4.0)]
+    manifest = named(*({"network.links": own} for own in (*links, links[0], None)))
     (column,) = variant_columns(manifest).values()
-    first, second = "[{rank: 3, factor: 2.0, pro…", "[{rank: 3, factor: 4.0, pro…"
+    first, second = "[{host: 3, factor: 2.0, pro…", "[{host: 3, factor: 4.0, pro…"
     assert column == [first, second, first, "-"]
-    late = [[{"rank": 3, "factor": 2.0, "probability": chance}] for chance in (0.1, 0.2)]
-    manifest = named(*({"compute.slow": own} for own in late))
+    late = [[{"host": 3, "factor": 2.0, "probability": chance}] for chance in (0.1, 0.2)]
+    manifest = named(*({"network.links": own} for own in late))
     (column,) = variant_columns(manifest).values()
-    assert column == [first, "[{rank: 3, factor: 2.0, … #2"]
+    assert column == [first, "[{host: 3, factor: 2.0, … #2"]
     assert len(column[1]) == len(first) == 28
+
+
+def test_who_is_slow_is_told_in_words(named):
+    rank = [{"rank": 3, "factor": 4.0, "probability": 1.0}]
+    each = [{"rank": own, "factor": 4.0, "probability": 0.25} for own in range(4)]
+    manifest = named(
+        *({"compute.seconds": "0.02 s", "compute.slow": slow} for slow in (rank, each, [])),
+        *({"compute.seconds": "0.01 s", "compute.slow": rank, "reduce": "sum"},),
+    )
+    words = [
+        "20.0 ms, rank 3 4x slower", "20.0 ms, each rank 4x slower in 25 % of steps", "20.0 ms",
+        "10.0 ms, rank 3 4x slower",
+    ]  # fmt: skip
+    assert variant_columns(manifest) == {"compute": words, "reduce": ["-", "-", "-", "sum"]}
+    names = [f"compute {own}" for own in words]
+    names[-1] += ", reduce sum"
+    assert list(variants(manifest).values()) == names
+    along = list(variants(manifest, without="compute.seconds").values())
+    assert along[::2] == ["compute rank 3 4x slower", "compute no rank slower"]
+
+
+def test_computing_that_is_not_padded_is_named(named):
+    manifest = named({"compute": None}, {"compute": {"seconds": "0.02 s", "slow": []}})
+    assert list(variants(manifest).values()) == ["compute not padded", "compute 20.0 ms"]

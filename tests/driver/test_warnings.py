@@ -11,6 +11,7 @@ from psbench.driver.warnings import all_warnings, warnings_before
 from psbench.results import EvalRow, RunFolder, TrialRow, build_manifest, environment
 from psbench.spec import Spec, cell_id, varying_fields
 
+SLOW = {"rank": 1, "factor": 4}
 MODEL = {"model": "digits_mlp", "optimizer": {"kind": "sgd", "lr": 0.1}}
 
 
@@ -204,6 +205,13 @@ def test_too_few_repeats_are_told_before_and_in_the_words_of_the_summary(tmp_pat
         (
             {"matrix": {"eval_every": [None, 20]}},
             ["ring, 2 workers", "ring, 2 workers, eval_every 20"],
+        ),
+        (
+            {"matrix": {"compute": [None, {"seconds": "20 ms", "slow": [SLOW]}]}},
+            [
+                "ring, 2 workers, compute not padded",
+                "ring, 2 workers, compute 20.0 ms, rank 1 4x slower",
+            ],
         ),
     ],
 )

@@ -131,9 +131,9 @@ def test_a_notebook_shows_the_table(results):
     assert "ps-async" in shown
 
 
-def test_both_plots_are_saved(results, tmp_path):
+def test_plots_are_saved(results, tmp_path):
     files = results.save_plots(tmp_path / "plots")
-    assert [file.name for file in files] == ["convergence.png", "breakdown.png"]
+    assert [file.name for file in files] == ["convergence.png", "breakdown.png", "staleness.png"]
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)
 
 

@@ -1,0 +1,39 @@
+"""What a manifest says of a cell, beside its columns."""
+
+import json
+import math
+from typing import Any
+
+
+def field_at(fields: dict[str, Any], path: str) -> Any:
+    """Return the field at a dotted path; None where there is none."""
+    value: Any = fields
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def all_but(fields: dict[str, Any], path: str) -> str:
+    """Return `fields` as JSON, without the one at a dotted path: alike where all else is.
+
+    They are as the spec has them: what follows from them, such as how many servers there are where
+    each host has one, does not count.
+    """
+    copy = json.loads(json.dumps(fields))
+    *parents, name = path.split(".")
+    holder = field_at(copy, ".".join(parents)) if parents else copy
+    if isinstance(holder, dict):
+        holder.pop(name, None)
+    return json.dumps(copy, sort_keys=True)
+
+
+def logical_hosts(cell: dict[str, Any]) -> int:
+    """Return on how many hosts the spec put the cell's processes; 0 where it does not say."""
+    cluster = cell["fields"].get("cluster") or {}
+    hosts, per_host = cluster.get("hosts"), cluster.get("ranks_per_host")
+    if not (hosts or per_host):
+        return 0
+    strategy = cell["fields"]["strategy"]
+    colocated = strategy.get("over", strategy).get("placement") == "colocated"
+    own = 0 if colocated else cell["servers"]
+    return int(hosts or math.ceil(cell["workers"] / per_host)) + int(own)
