@@ -150,8 +150,9 @@ class InTurn:
     parameters of version max(0, v - k), k as `staleness` says for v.
 
     The turn is of the member with the lowest clock, of equals the lowest rank: the same order on
-    all shards. So members may leave but none may join, where there are several: shards would put it
-    at different turns, and each wait for what another holds up.
+    all shards. So, where there are several, members are those of the beginning until the trial
+    ends: shards would notice at different turns that one joins or leaves, and each wait for what
+    another holds up.
 
     A push at another version is dropped, and its worker told the right one: so is the first of a
     worker that should have seen what others made before its turn.

@@ -52,6 +52,7 @@ class Worker:
     delivered: int = 0  # of them
     settled: int = 0
     answered: bool = True
+    told_to_end: bool = False
 
     @property
     def clock(self):
@@ -75,7 +76,7 @@ class Shard:
         workers = {rank: dataclasses.replace(worker) for rank, worker in self.workers.items()}
         return Shard(core, workers, self.version, self.restarted)
 
-    def key(self, rule):
+    def key(self, rule, ends_at):
         """What decides of all that can follow."""
 
         def seen(version):
@@ -89,7 +90,7 @@ class Shard:
 
         state = vars(self.core)
         return (
-            self.version if isinstance(rule, InTurn) else 0,
+            self.version if isinstance(rule, InTurn) else min(self.version, ends_at),
             () if rule.sums_shares else tuple(state["_clocks"].items()),
             tuple(map(brief, state["_pending"])),
             tuple(sorted(state["_waiting"])),
@@ -100,6 +101,7 @@ class Shard:
                     worker.delivered,
                     worker.settled,
                     worker.answered,
+                    worker.told_to_end,
                     seen(worker.known),
                     tuple(map(brief, worker.log[max(0, worker.delivered - 1) :])),
                 )
@@ -110,12 +112,14 @@ class Shard:
 
 @dataclasses.dataclass
 class World:
-    """Shards that the same workers push to, `pushes` times each; the rest are budgets."""
+    """Shards that the same workers push to, `pushes` times each, or until the last shard, having
+    made the version `ends_at`, tells them to end; the rest are budgets."""
 
     rule: object
     shards: list
     ranks: range
     pushes: int
+    ends_at: int = 0
     joins: int = 0
     leaves: int = 0
     repeats: int = 0
@@ -125,7 +129,9 @@ class World:
         return dataclasses.replace(self, shards=[shard.copy() for shard in self.shards])
 
     def key(self):
-        shards = sorted(shard.key(self.rule) for shard in self.shards)  # which is which is all one
+        shards = [shard.key(self.rule, self.ends_at) for shard in self.shards]
+        if not self.ends_at:
+            shards.sort()  # which is which is all one
         return *shards, self.joins, self.leaves, self.repeats, self.restarts
 
     def moves(self):
@@ -133,7 +139,8 @@ class World:
         for rank in self.shards[0].workers:
             views = [shard.workers[rank] for shard in self.shards]
             if all(view.answered and view.delivered == len(view.log) for view in views):
-                yield ("push" if len(views[0].log) < self.pushes else "finish", rank, None)
+                over = len(views[0].log) == self.pushes or any(view.told_to_end for view in views)
+                yield ("finish" if over else "push", rank, None)
             for index, view in enumerate(views):
                 if view.delivered < len(view.log) and view.answered:
                     yield ("deliver", rank, index)
@@ -282,6 +289,8 @@ class World:
             assert worker.settled == worker.delivered
         assert answer.version >= worker.known or isinstance(rule, InTurn)
         worker.known, worker.answered = answer.version, True
+        if self.ends_at and shard is self.shards[-1]:
+            worker.told_to_end = shard.version >= self.ends_at
 
     def is_stuck(self):
         """Whether workers are left, and none can do anything."""

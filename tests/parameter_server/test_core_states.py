@@ -19,15 +19,18 @@ BUDGETS = {
     "one joins": {"joins": 1},
     "a restart": {"restarts": 1},
     "all of that": {"repeats": 1, "leaves": 1, "joins": 1},
+    "an end by versions": {"ends_at": 4 if ALL else 2},
 }
+FIXED = ("joins", "leaves")
+"""Budgets that workers in turn have nothing of: their members are fixed until the end."""
 
 
 @pytest.mark.parametrize("what", sorted(BUDGETS))
 @pytest.mark.timeout(3600 if ALL else 120)
 def test_every_reachable_state(new_world, explore, rule, what):
-    budgets = dict(BUDGETS[what])
+    budgets = BUDGETS[what]
     if isinstance(rule, InTurn):
-        budgets.pop("joins", None)
+        budgets = {name: budget for name, budget in budgets.items() if name not in FIXED}
     sizes = {"workers": 3, "pushes": 3} if ALL or what == "nothing" else {"workers": 2, "pushes": 2}
     world = new_world(partial(ShardCore, rule), **sizes, **budgets)
     print(explore(world), "states")
@@ -39,8 +42,9 @@ def test_every_reachable_state(new_world, explore, rule, what):
 )
 def test_long_walks(new_world, rule, data):
     workers = data.draw(st.integers(1, 4))
-    budgets = {"repeats": 5, "leaves": 3, "restarts": 2}
-    budgets["joins"] = 0 if isinstance(rule, InTurn) else 3
+    budgets = {"repeats": 5, "restarts": 2}
+    if not isinstance(rule, InTurn):
+        budgets |= dict.fromkeys(FIXED, 3)
     world = new_world(partial(ShardCore, rule), workers=workers, pushes=20, **budgets)
     for _ in range(100):
         assert not world.is_stuck()
