@@ -44,6 +44,7 @@ _NAMES = {
     "steps_to_target": "steps to target",
     "busiest_bytes_per_step": "bytes a step of the busiest node",
 }
+_AXES = {"strategy.staleness.versions": "staleness (versions)"}
 _IDEAL: dict[str, Any] = {"linewidth": 1, "linestyle": (0, (1, 3)), "zorder": 1}
 _CROSS: dict[str, Any] = {"linestyle": "", "marker": "x", "markersize": 7, "markeredgewidth": 2}
 _CROSS_ROW = 0.035  # of a panel's height
@@ -129,8 +130,8 @@ def _label(grid: Grid, manifest: dict[str, Any], axis: str, measures: Sequence[s
             panel.grid(alpha=0.25)
             panel.spines[["top", "right"]].set_visible(False)
     for panel in grid.rows[-1].panels:
-        panel.set_xlabel(axis)
-    title = "Scaling" if axis == "workers" else f"By {axis}"
+        panel.set_xlabel(_AXES.get(axis, axis))
+    title = "Scaling" if axis == "workers" else f"By {_AXES.get(axis, axis)}"
     strategies = {cell["strategy"] for cell in manifest["cells"]}
     title += f", {strategies.pop()}" if len(strategies) == 1 else ""
     grid.figure.suptitle(title, fontweight="bold")
