@@ -98,5 +98,5 @@ def _label(grid: Grid, metric: str) -> None:
         by_samples.set_title("which needs less data")
         by_seconds.set_title("which is done sooner")
     by_samples.set_xlabel("samples trained on, all workers together")
-    by_seconds.set_xlabel("training time (s)")
+    by_seconds.set_xlabel("training time (s), from the end of the warm-up")
     by_samples.xaxis.set_major_formatter("{x:,.0f}")

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from psbench.analysis.cells import logical_hosts
-from psbench.analysis.measures import synchronisation, waits_for_some
+from psbench.analysis.reading_notes import MOST_NAMES, how_strategies_read
 from psbench.analysis.results import Results
 from psbench.analysis.scaling import knows_efficiency, name_of_efficiency
 from psbench.analysis.variants import variants
@@ -14,7 +15,6 @@ from psbench.results import NOT_PINNED, crowded, few_repeats, unlike_devices, un
 from psbench.units import count, format_seconds, in_base_unit
 
 _PADDING_EXCESS = 1.1
-_MOST_NAMES = 4
 
 
 def notes(results: Results) -> list[str]:
@@ -66,18 +66,11 @@ def _picked(results: Results) -> Iterator[str]:
 
 
 def _reading(results: Results) -> Iterator[str]:
-    strategies = [cell["fields"]["strategy"] for cell in results.manifest["cells"]]
-    kinds = {synchronisation(strategy) for strategy in strategies}
-    if "asynchronous" in kinds:
-        yield "wait, for asynchronous strategies: the time a push lay in the server's queue"
-    if any(waits_for_some(strategy) for strategy in strategies):
-        yield "wait, with a bound, backup or staleness: the time a push or its answer was held, too"
-    if "unseen" in kinds:
-        yield "compute, for ddp, contains its communication: it goes on inside the backward pass"
+    yield from how_strategies_read(results)
     summary = results.summary()
     if knows_efficiency(summary):
         name = name_of_efficiency(results.manifest)
-        yield f"{name}: samples/s over workers times the samples/s of one"
+        yield f"{name}: samples/s over workers times the samples/s of one, of the same strategy"
     if np.isinf(summary["time_to_target_s"]).any():
         yield "> time: the median repeat had not reached the target by then, when it ended"
     some = summary[
@@ -86,8 +79,8 @@ def _reading(results: Results) -> Iterator[str]:
     names = _names(results)
     for (missed, total), own in some.groupby(["num_censored", "num_trials"], sort=False):
         cells = [names[cell_id] for cell_id in own["cell_id"]]
-        more = count(len(cells) - _MOST_NAMES, "more cell")
-        named = [*cells[:_MOST_NAMES], more] if len(cells) > _MOST_NAMES else cells
+        more = count(len(cells) - MOST_NAMES, "more cell")
+        named = [*cells[:MOST_NAMES], more] if len(cells) > MOST_NAMES else cells
         yield f"target not reached by {missed} of {total}: {'; '.join(named)}"
 
 
@@ -128,7 +121,15 @@ def _shaping(results: Results) -> Iterator[str]:
         hosts, machines = max(emulated)
         where = count(machines, "machine")
         yield f"{hosts} logical hosts emulated on {where}: no network lies between them"
+    if any(_placed_in_vain(cell) for cell in results.manifest["cells"]):
+        yield "placement: colocated changes nothing on one host; set cluster.ranks_per_host"
     yield from _short_padding(results)
+
+
+def _placed_in_vain(cell: dict[str, Any]) -> bool:
+    strategy = cell["fields"]["strategy"]
+    colocated = strategy.get("over", strategy).get("placement") == "colocated"
+    return colocated and logical_hosts(cell) <= 1
 
 
 def _machines(results: Results, cell_id: str) -> set[str]:

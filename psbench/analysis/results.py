@@ -124,7 +124,7 @@ class Results:
         Beside the cell's columns, `repeat`, `rank` and the trial's `status`: `samples_per_s` and
         `step_s` (median), of timed steps and of the time in them, whatever became of their pushes;
         `staleness_mean` (versions), of timed pushes that were not dropped, NaN without a server;
-        `pushes_dropped`, of each shard, warm-up included.
+        `pushes` and `pushes_dropped` of them, of each shard, warm-up included.
         """
         return workers_frame(self.trials, self.steps)
 

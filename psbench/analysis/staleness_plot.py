@@ -25,7 +25,7 @@ _MOST_BARS = 20
 _MOST_MARKS = 5
 _SHOWN = 0.99  # of each cell's pushes have bars of their own, at least
 _PANEL = (3.6, 2.8)  # inches
-_LINE = 44  # characters above a panel
+_LINE, _TITLE = 44, 30  # characters above a panel, of its text and of its title
 _MEAN: dict[str, Any] = {"color": "0.15", "linewidth": 1.6}
 _P95: dict[str, Any] = {"color": "0.15", "linewidth": 1.4, "linestyle": (0, (1, 1.5))}
 
@@ -37,6 +37,8 @@ class _Bars:
     width: int
     number: int
     cut: int | None
+    most: int
+    """the greatest value"""
 
 
 def plot_staleness(results: Results) -> Figure:
@@ -59,7 +61,7 @@ def plot_staleness(results: Results) -> Figure:
         strategy = strategies[cell_id]
         _draw_panel(panel, values, bars, colors[strategy])
         lines = [*wrap(variant[cell_id], _LINE), _in_figures(values)]
-        _write_above(panel, strategy, colors[strategy], lines)
+        _write_above(panel, wrap(strategy, _TITLE), colors[strategy], lines)
     _label(figure, bars, num_left_out=len(found) - len(shown))
     return figure
 
@@ -106,9 +108,10 @@ def _bars(found: Mapping[str, "pd.Series[int]"]) -> _Bars:
     width = math.ceil(number / _MOST_BARS)
     number = math.ceil(number / width)
     cut = width * number
-    if max(values.max() for values in found.values()) < cut:
-        return _Bars(width=width, number=number, cut=None)
-    return _Bars(width=width, number=number + 1, cut=cut)
+    most = int(max(values.max() for values in found.values()))
+    if most < cut:
+        return _Bars(width=width, number=number, cut=None, most=most)
+    return _Bars(width=width, number=number + 1, cut=cut, most=most)
 
 
 def _grid(drawn: Sequence[str]) -> tuple[Figure, list[Axes]]:
@@ -152,8 +155,9 @@ def _in_figures(values: "pd.Series[int]") -> str:
     return f"mean {values.mean():.1f}, 95 % up to {p95:.0f}, most {values.max()}"
 
 
-def _write_above(panel: Axes, title: str, color: str, lines: Sequence[str]) -> None:
-    panel.set_title(title, loc="left", color=color, weight="bold", pad=6 + 12 * len(lines))
+def _write_above(panel: Axes, title: Sequence[str], color: str, lines: Sequence[str]) -> None:
+    pad = 6 + 12 * len(lines)
+    panel.set_title("\n".join(title), loc="left", color=color, weight="bold", pad=pad)
     panel.annotate(
         "\n".join(lines), (0, 1), xycoords="axes fraction", xytext=(0, 4),
         textcoords="offset points", fontsize="small", color="0.35",
@@ -166,7 +170,7 @@ def _mark(panel: Axes, bars: _Bars) -> None:
     marks = {mark: str(mark) for mark in range(0, ends, apart)}
     if bars.cut is not None:
         marks = {mark: text for mark, text in marks.items() if mark <= bars.cut - apart}
-        marks[bars.cut] = f"≥ {bars.cut}"
+        marks[bars.cut] = f"≥ {bars.cut}" if bars.most > bars.cut else str(bars.cut)
     panel.set_xticks(list(marks), list(marks.values()))
 
 

@@ -92,6 +92,7 @@ def _run(spec: Spec, folder: RunFolder) -> None:
             status: RunStatus = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
             with contextlib.suppress(ResultsError):  # what went wrong first is what to tell
                 folder.finish(status, all_warnings(folder.path, cells))
+            report.say(f"go on with: psbench run --resume {folder.path}")
             raise
         folder.finish("finished", all_warnings(folder.path, cells))
 

@@ -15,7 +15,7 @@ FieldPath = tuple[str | int, ...]
 MISSING = "missing; set it in the spec or as an axis of the matrix"
 
 _LONGEST_QUOTE = 60
-_LONGEST_LIST = 200
+_LONGEST_LIST = 260
 _LONGEST_PATH = 120
 _MOST_MEANT = 2
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_.-]{1,60}")

@@ -134,7 +134,8 @@ def test_notes_name_what_limits_the_comparison(write_run, cell, trial_row, eval_
     expected = [
         "1 trial has not ended (run interrupted)",
         "failed: ring, 2 workers, repeat 0: rank 1 died",
-        "wait, for asynchronous strategies: the time a push lay in the server's queue",
+        "wait, for ps-async: the time a push lay in the server's queue",
+        "ps-async: each push is an update at the whole lr; others make one of 2 pushes",
         "> time: the median repeat had not reached the target by then, when it ended",
         "target not reached by 1 of 2: ps-async, 2 workers",
         "2 repeats: too few to tell a difference from noise; ask for 3 or more",
@@ -299,3 +300,36 @@ def test_a_clean_run_has_no_notes(write_run, cell, trial_row, eval_row):
     rows = [row for repeat in range(3) for row in (trial_row(ring["id"], repeat),)]
     rows += [eval_row(ring["id"], repeat, accuracy=1.0) for repeat in range(3)]
     assert notes(load(write_run([ring], rows, repeats=3))) == []
+
+
+def test_notes_say_how_the_columns_of_each_strategy_read(write_run, cell, trial_row, eval_row):
+    ring, own, ruled, held = (cell(name, 2, lr=lr) for lr, name in enumerate(
+        ["ring", "ps-async", "ps-async", "ps-async"]
+    ))  # fmt: skip
+    ruled["strategy"], held["strategy"] = "ruled", "held"
+    cells = [ring, own, ruled, held]
+    for one in cells[1:]:
+        one["fields"]["strategy"] = dict(one["fields"]["strategy"])
+    ruled["fields"]["strategy"]["lr_rule"] = {"kind": "inverse_workers"}
+    held["fields"]["strategy"]["bound"] = 3
+    rows = [trial_row(one["id"], pushes_applied=9, pushes_dropped=1) for one in cells]
+    rows += [eval_row(one["id"]) for one in cells]
+    found = notes(load(write_run(cells, rows)))
+    assert "wait, for ps-async, ruled: the time a push lay in the server's queue" in found
+    assert "wait, for held: the time a push lay in the queue, or was held for others" in found
+    assert "samples/s leaves out what was dropped" in found
+    alone = "ps-async, held: each push is an update at the whole lr; others make one of 2 pushes"
+    assert alone in found
+
+
+def test_notes_name_local_steps_and_a_placement_that_changes_nothing(write_run, cell, trial_row):
+    local = cell("ring", 2)
+    local["fields"]["strategy"] = {"kind": "local_sgd", "every": 8, "over": {
+        "kind": "parameter_server", "consistency": "synchronous", "placement": "colocated",
+    }}  # fmt: skip
+    found = notes(load(write_run([local], [trial_row(local["id"])])))
+    assert "step, for ring: most steps send nothing; what sending costs is in samples/s" in found
+    vain = "placement: colocated changes nothing on one host; set cluster.ranks_per_host"
+    assert vain in found
+    local["fields"]["cluster"] = {"ranks_per_host": 1}
+    assert vain not in notes(load(write_run([local], [trial_row(local["id"])])))

@@ -96,7 +96,7 @@ ABSENT = object()
             "strategy: unknown strategy 'rign'; did you mean 'ring'?"
             " (known: ring, tree, double_tree, recursive_doubling, halving_doubling, direct, star,"
             " hierarchical_leaders, hierarchical_rails, auto, ps-sync, ps-async, native, ddp,"
-            " none, bare, ssp:N, ps-sync+backup:N and 3 more)",
+            " none, bare, ssp:N, ps-sync+backup:N, local_sgd:N, diloco:N, easgd:N)",
         ),
         (
             {"strategy": None},
