@@ -60,8 +60,9 @@ def plot_staleness(results: Results) -> Figure:
     for panel, (cell_id, values) in zip(panels, shown.items(), strict=True):
         strategy = strategies[cell_id]
         _draw_panel(panel, values, bars, colors[strategy])
-        lines = [*wrap(variant[cell_id], _LINE), _in_figures(values)]
-        _write_above(panel, wrap(strategy, _TITLE), colors[strategy], lines)
+        title, options = _in_two(strategy)
+        lines = [*wrap(options, _LINE), *wrap(variant[cell_id], _LINE), _in_figures(values)]
+        _write_above(panel, title, colors[strategy], lines)
     _label(figure, bars, num_left_out=len(found) - len(shown))
     return figure
 
@@ -155,9 +156,16 @@ def _in_figures(values: "pd.Series[int]") -> str:
     return f"mean {values.mean():.1f}, 95 % up to {p95:.0f}, most {values.max()}"
 
 
-def _write_above(panel: Axes, title: Sequence[str], color: str, lines: Sequence[str]) -> None:
-    pad = 6 + 12 * len(lines)
-    panel.set_title("\n".join(title), loc="left", color=color, weight="bold", pad=pad)
+def _in_two(strategy: str) -> tuple[str, str]:
+    """Return a strategy's name for a title, and its options where they do not fit in there."""
+    if len(strategy) <= _TITLE:
+        return strategy, ""
+    name, _, options = strategy.partition("(")
+    return name, options.removesuffix(")")
+
+
+def _write_above(panel: Axes, title: str, color: str, lines: Sequence[str]) -> None:
+    panel.set_title(title, loc="left", color=color, weight="bold", pad=6 + 12 * len(lines))
     panel.annotate(
         "\n".join(lines), (0, 1), xycoords="axes fraction", xytext=(0, 4),
         textcoords="offset points", fontsize="small", color="0.35",

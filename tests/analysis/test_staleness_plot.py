@@ -120,3 +120,21 @@ def test_the_picture_is_saved_where_a_push_was_stale(stale, tmp_path):
     assert "staleness.png" in [path.name for path in saved]
     saved = stale({("ps-async", 2): [0]}).save_plots(tmp_path / "none")
     assert "staleness.png" not in [path.name for path in saved]
+
+
+def test_a_last_bar_of_one_number_is_called_by_it(stale):
+    (panel,) = stale({("ps-async", 2): [0] * 200 + [3]}).plot_staleness().axes
+    assert _heights(panel)[-1] == pytest.approx(100 / 201)
+    (longer,) = stale({("ps-async", 3): [0] * 200 + [1, 2]}).plot_staleness().axes
+    assert _ticks(longer)[-1] == "≥ 1"
+    (single,) = stale({("ps-async", 4): [0] * 200 + [1]}).plot_staleness().axes
+    assert _ticks(single)[-1] == "1"
+
+
+def test_options_that_do_not_fit_into_a_title_are_written_below(stale, cell, write_run):
+    results = stale({("ps-async", 2): [0, 1]})
+    label = "ps-async(lr_rule=delay_compensated_adaptive)"
+    results.manifest["cells"][0]["strategy"] = label
+    (panel,) = results.plot_staleness().axes
+    assert panel.get_title(loc="left") == "ps-async"
+    assert panel.texts[0].get_text().splitlines()[0] == "lr_rule=delay_compensated_adaptive"
