@@ -5,6 +5,7 @@ from psbench.network.fit import LinkFit, Observation, fit_link, one_way, reducti
 from psbench.network.hosts import logical_hosts
 from psbench.network.link import Link
 from psbench.network.measured import Network, Timing
+from psbench.network.topology import Topology
 
 __all__ = [
     "ComputeTime",
@@ -14,6 +15,7 @@ __all__ = [
     "Observation",
     "Slowness",
     "Timing",
+    "Topology",
     "fit_link",
     "logical_hosts",
     "one_way",

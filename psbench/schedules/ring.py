@@ -51,14 +51,15 @@ def ring_rounds(ranks: IntArray, bounds: IntArray) -> Iterator[Round]:
     rings segments, ring after ring.
     """
     length, rings = ranks.shape
-    place = np.arange(length, dtype=np.int64)[:, np.newaxis]
-    offset = np.arange(rings, dtype=np.int64) * length
     src, dst = ranks.ravel(), np.roll(ranks, -1, axis=0).ravel()
+    # segments by place and ring, twice over: what is sent in a round is a window of them
+    segment = np.arange(length * rings, dtype=np.int64).reshape(rings, length).T
+    twice = np.concatenate([segment, segment])
+    starts, stops = bounds[twice], bounds[twice + 1]
     for reduce in (True, False):
-        first = place - 1 if reduce else place
         for hop in range(length - 1):
-            segment = (offset + (first - hop) % length).ravel()
-            start, stop = bounds[segment], bounds[segment + 1]
+            first = (-hop - reduce) % length
+            start, stop = (own[first : first + length].ravel() for own in (starts, stops))
             yield uniform_round(src=src, dst=dst, start=start, stop=stop, reduce=reduce)
 
 

@@ -67,6 +67,8 @@ def uniform_round(
 ) -> Round:
     """Return the round in which all transfers reduce, or all overwrite; empty ones are left out."""
     some = start < stop
+    if some.all():
+        return Round(src=src, dst=dst, start=start, stop=stop, reduce=np.full(len(src), reduce))
     return Round(
         src=src[some],
         dst=dst[some],

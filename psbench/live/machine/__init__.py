@@ -4,9 +4,11 @@ Everything here works on addresses, is compiled by numba without the GIL, and is
 from which every process takes it.
 """
 
-from psbench.live.machine.cache import compiled_in_its_own_folder
+from pathlib import Path
 
-with compiled_in_its_own_folder():
+from psbench.compiling import kept_by_source
+
+with kept_by_source(Path(__file__).parent):
     from psbench.live.machine.warm import warm
 
 __all__ = ["warm"]

@@ -9,18 +9,19 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import numba
-
 
 @contextlib.contextmanager
-def compiled_in_its_own_folder() -> Iterator[None]:
-    """Have functions that are declared meanwhile kept in the user's cache, under this source.
+def kept_by_source(package: Path) -> Iterator[None]:
+    """Have functions that are declared meanwhile kept in the user's cache, under the source of the
+    folder `package`.
 
     Where that cannot be written, numba looks for a place itself. NUMBA_CACHE_DIR is heeded.
     """
+    import numba  # not where nothing is compiled
+
     usual = numba.config.CACHE_DIR
     root = Path(usual) if usual else _user_cache() / "psbench"
-    numba.config.CACHE_DIR = str(root / f"machine-{_digest()}")
+    numba.config.CACHE_DIR = str(root / f"{package.name}-{_digest(package)}")
     try:
         yield
     finally:
@@ -31,8 +32,10 @@ def _user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
 
 
-def _digest() -> str:
+def _digest(package: Path) -> str:
+    import numba
+
     digest = hashlib.sha256(numba.__version__.encode())
-    for file in sorted(Path(__file__).parent.glob("*.py")):
+    for file in sorted(package.glob("*.py")):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
