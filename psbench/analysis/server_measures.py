@@ -83,5 +83,6 @@ def _spread(timed: pd.DataFrame) -> dict[str, float]:
 
 
 def _dropped(row: TrialRow) -> dict[str, float]:
-    settled = (row.pushes_applied or 0) + row.pushes_dropped
-    return {"dropped_share": row.pushes_dropped / settled if settled else math.nan}
+    dropped = row.pushes_dropped or 0
+    settled = (row.pushes_applied or 0) + dropped
+    return {"dropped_share": dropped / settled if settled else math.nan}

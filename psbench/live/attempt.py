@@ -174,6 +174,7 @@ def _pushes(workers: list[Report], servers: list[Report]) -> dict[str, int]:
         "pushes_acknowledged": sum(report.pushes or 0 for report in workers),
         "pushes_applied": sum(report.pushes or 0 for report in servers),
         "pushes_dropped": sum(report.pushes_dropped for report in servers),
+        "pushes_left": sum(report.pushes_left for report in servers),
     }
 
 

@@ -162,6 +162,7 @@ class Report:
     """pushes answered (worker), or applied (server); None without a server"""
     pushes_sent: int | None = None
     pushes_dropped: int = 0
+    pushes_left: int = 0
     server_times: ServerTimes | None = None
     peak_memory_bytes: int = 0
     digest: str = ""

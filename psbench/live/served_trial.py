@@ -27,6 +27,7 @@ class ServedTrial:
         self.clock = TrialClock()
         self.end = End.GO_ON
         self.samples = 0
+        self._version = 0  # the last that is part of the trial
         self._trained = 0
         self.checkpoints: list[Checkpoint] = []
 
@@ -45,6 +46,7 @@ class ServedTrial:
         )
         if self.end is not End.GO_ON:
             return  # pushes that were under way: applied, but no part of what is measured
+        self._version = version
         samples = sum(self._slices[worker] for worker in workers) * self._every
         self._trained += samples
         if version > warmup:
@@ -58,8 +60,15 @@ class ServedTrial:
         if self.end is not End.GO_ON:
             self.clock.stop(time.monotonic())
 
+    @property
+    def steps(self) -> int:
+        """Steps of all workers that are part of the trial."""
+        return self._version * self._every // self._per_step
+
     def evaluation_due(self, version: int) -> bool:
         """Say whether the parameters of `version`, the last one made, are to be evaluated."""
+        if version > self._version:
+            return False
         step, rest = divmod(version * self._every, self._per_step)
         every = self._cell.eval_every
         due = step == self._cell.steps or (every is not None and step % every == 0)

@@ -12,7 +12,7 @@ from psbench.errors import Mismatch
 from psbench.live.counters import Counters
 from psbench.live.job import DIVERGED, OK, Checkpoint, Job, Report
 from psbench.live.letters import letters_over
-from psbench.live.messages import End, Request, Words
+from psbench.live.messages import End, Kind, Request, Words
 from psbench.live.outer import stepped_by
 from psbench.live.served_trial import ServedTrial
 from psbench.live.server_times import ServerTimes
@@ -64,6 +64,7 @@ class Server:
                 generation=job.generation,
                 allocate=partial(transport.allocate, span.stop - span.start, dtype=dtype),
                 counters=self._counters,
+                pushes=cell.steps // strategy.every,
             )
             for span in job.server_spans(numel, dtype.itemsize, transport.rank - cell.workers)
         ]
@@ -113,12 +114,13 @@ class Server:
             self._one_request()
         return Report(
             status=DIVERGED if self._end is End.DIVERGED else OK,
-            steps=self._last.core.version * self._every // self._per_step,
+            steps=self._trial.steps,
             samples=self._trial.samples,
             seconds=self._trial.clock.seconds(time.monotonic()),
             counters=self._counters.since(opening),
             pushes=sum(shard.applied for shard in self._shards),
             pushes_dropped=sum(shard.dropped for shard in self._shards),
+            pushes_left=sum(shard.left for shard in self._shards),
             server_times=self._times,
         )
 
@@ -140,10 +142,11 @@ class Server:
                 case Apply():
                     if due is not None:
                         self._keep(due)  # before the next version is made of it
-                    due = self._made(decision.version, shard, shard.apply(decision))
-                    self._times.lap("applying")
+                    workers = shard.apply(decision)
+                    self._times.lap("applying")  # before the version starts or stops the clock
+                    due = self._made(decision.version, shard, workers)
                 case Drop():
-                    shard.drop(decision)
+                    shard.drop(decision, left=request.kind == Kind.LEAVE)
                 case Reply():
                     shard.answer(decision, self._end)
                     self._times.lap("sending")

@@ -17,6 +17,7 @@ from psbench.live.outbox import Copy, Outbox
 from psbench.live.pulled import Pulled
 from psbench.parameter_server import (
     Apply,
+    BoundedStaleness,
     Contribution,
     Correct,
     Decision,
@@ -73,11 +74,15 @@ class ServedShard:
         generation: int,
         allocate: Callable[[], Tensor],
         counters: Counters,
+        pushes: int,
     ) -> None:
+        """`pushes` of each worker are part of the trial, where all make as many."""
         workers = len(shares)
         self.core = ShardCore(rule, range(workers))
         self.applied = 0
         self.dropped = 0
+        self.left = 0
+        """pushes that were not settled when their workers left"""
         self._store = store
         self._rule = rule
         self._learning_rate = learning_rate
@@ -99,6 +104,8 @@ class ServedShard:
         self._turned_ns: dict[int, int] = {}
         self._taken_ns: dict[int, int] = {}
         self._staleness: dict[int, int] = {}
+        self._foreseen: dict[int, int] = {}
+        self._pushes = pushes
         self._was_dropped: set[int] = set()
         self._update_ns = self._updated_ns = 0
         if rule.oldest_read:
@@ -151,7 +158,17 @@ class ServedShard:
             self._letters.take(worker, None)
         self._taken_ns[worker] = time.monotonic_ns()
         push = Push(worker=worker, seq=request.seq, pulled_version=request.pulled_version)
-        return self.core.on_push(push)
+        decisions = self.core.on_push(push)
+        if isinstance(self._rule, BoundedStaleness) and self._rule.reads == "clock":
+            self._foresee(push)
+        return decisions
+
+    def _foresee(self, push: Push) -> None:
+        """Tell the staleness of a push that may be answered before it is settled: it will be the
+        update of its clock and rank; none where the trial ends before that clock."""
+        update = push.seq * len(self._shares) + push.worker
+        part = push.seq < self._pushes
+        self._foreseen[push.worker] = update - push.pulled_version if part else -1
 
     def apply(self, decision: Apply) -> list[int]:
         """Make a version; return the workers whose pushes it is made of."""
@@ -175,11 +192,12 @@ class ServedShard:
         self._settle(parts)
         return workers
 
-    def drop(self, decision: Drop) -> None:
-        """Use a push no more."""
+    def drop(self, decision: Drop, *, left: bool) -> None:
+        """Use a push no more; `left`: not because it came too late, but because its worker goes."""
         if self._numel:
             self._inbox.settled([decision.push])
-        self.dropped += 1
+        self.dropped += not left
+        self.left += left
         self._settle([decision.push])
         self._was_dropped.add(decision.push.worker)
 
@@ -220,7 +238,7 @@ class ServedShard:
             shard=self._number,
             end=end,
             version=reply.version,
-            staleness=self._staleness.get(worker, -1),
+            staleness=self._foreseen.get(worker, self._staleness.get(worker, -1)),
             dropped=worker in self._was_dropped,
             turned_ns=self._turned_ns.get(worker, 0),
             taken_ns=0 if self._rule.sums_shares else taken_ns,

@@ -124,8 +124,10 @@ class TrialRow:
     """The all-reduce that `algorithm: auto` picked; None where the spec names what to do."""
     chunks: int | None = None
     """The number that `chunks: auto` picked; None where the spec says it."""
-    pushes_dropped: int = 0
+    pushes_dropped: int | None = None
     """Pushes that came too late to count, of each shard."""
+    pushes_left: int | None = None
+    """Pushes of each shard that no version had taken when their workers left, at the end."""
     server_receiving_s: tuple[float, ...] = ()
     """Seconds of the timed part that each server spent taking pushes in, once it had turned to
     them; the rest, beside the next two, it waited for requests."""

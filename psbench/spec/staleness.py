@@ -1,5 +1,6 @@
 """How stale the gradients that servers take may be, or are made to be."""
 
+import math
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
@@ -59,6 +60,8 @@ class InjectedStaleness(Frozen):
         number = len(info.data.get("versions", ()))
         if weights is not None and number and len(weights) != number:
             raise conflict(f"{len(weights)} for {number} versions")
+        if weights is not None and not math.isfinite(sum(weights)):
+            raise wrong("too great: their sum must be finite")
         return weights
 
 

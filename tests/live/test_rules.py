@@ -243,9 +243,55 @@ def test_every_rule_over_several_servers(rule, transport, run_trial):
     cell = make_cell(3, strategy=rule | {"servers": 2, "bucket": "8 KiB"}, transport=transport)
     outcome = run_trial(cell)
     workers, servers = outcome.reports[:3], outcome.reports[3:]
-    settled = sum(report.pushes + report.pushes_dropped for report in servers)
+    settled = sum(one.pushes + one.pushes_dropped + one.pushes_left for one in servers)
     assert sum(report.pushes for report in workers) == settled
     if "staleness" in rule:
         versions = [shard.core.version for node in outcome.nodes[3:] for shard in node._shards]
         assert min(versions) >= 12 * 3
         assert {row.staleness for row in outcome.rows if not row.dropped and row.version > 3} == {2}
+
+
+class Applied:
+    """What the last server's shards apply: the staleness of each push, by rank and seq."""
+
+    def __init__(self):
+        self.staleness = {}
+
+    def watch(self, nodes):
+        for shard in nodes[-1]._shards:
+            self._watch(shard, shard.apply)
+
+    def _watch(self, shard, apply):
+        def watched(decision):
+            for part in decision.contributions:
+                self.staleness[part.worker, part.seq] = part.staleness
+            return apply(decision)
+
+        shard.apply = watched
+
+
+@pytest.mark.parametrize("bound", [0, 2, "inf"])
+def test_each_push_has_its_own_staleness_also_where_it_is_answered_before(bound, run_trial):
+    slow = {"seconds": "1 ms", "slow": [{"rank": 0, "factor": 10.0}]}
+    cell = make_cell(strategy=ssp(bound, reads="clock"), compute=slow, eval_every=4)
+    applied = Applied()
+    outcome = run_trial(cell, prepare=applied.watch)
+    for row in outcome.rows:
+        part = row.step < cell.steps
+        assert row.staleness == (applied.staleness[row.rank, row.step] if part else -1)
+    assert max(applied.staleness.values()) > 2 or bound == 0
+
+
+@pytest.mark.parametrize("bound", [2, "inf"])
+def test_what_workers_have_pushed_beyond_the_end_is_no_part_of_it(bound, run_trial):
+    slow = {"seconds": "1 ms", "slow": [{"rank": 0, "factor": 20.0}]}
+    cell = make_cell(strategy=ssp(bound, reads="clock"), compute=slow, eval_every=4, warmup=2)
+    outcome = run_trial(cell)
+    server = outcome.nodes[3]
+    workers, report = outcome.reports[:3], outcome.reports[3]
+    assert report.steps == 12
+    assert report.samples == 10 * 30
+    assert [point.step for point in server.checkpoints] == [4, 8, 12]
+    assert report.pushes_dropped == 0 == sum(row.dropped for row in outcome.rows)
+    assert sum(one.pushes for one in workers) <= report.pushes + report.pushes_left
+    assert sum(one.pushes_sent for one in workers) == report.pushes + report.pushes_left
