@@ -39,10 +39,10 @@ it back? Each rule ran with 1, 2, 4 and 8 workers, once at the learning rate tha
 A rule is compared with `ps-sync` in trials of the same seed, which start from the same parameters
 and draw the same batches. By the 95 % t-interval of its mean gain over {repeats} seeds it is
 
-- **as sync**: the whole interval lies above minus {margins}; that is **restored** where
-  `none`, no rule, was not as sync itself;
-- **worse**: the whole interval lies below that; **unclear**: that lies within;
-- **+**: the whole interval lies above zero: it ended better than sync.
+- **as sync**, where the whole interval lies above minus {margins};
+- **restored**, where it is as sync, and `none`, no rule, is not;
+- **worse**, where the whole interval lies below that margin, and **unclear** where it holds it;
+- marked **+**, where the whole interval lies above zero: it ended better than sync.
 
 With one worker nothing is stale and all rules are one, so it has no row there.
 
@@ -117,7 +117,7 @@ def page(trials: pd.DataFrame, found: list[Outcome]) -> str:
         sentences=sentences(found),
         verdicts=verdict_table(found),
         repeats=trials["repeat"].nunique(),
-        margins=" and minus ".join(f"{one.margin} ({one.name})" for one in MEASURES.values()),
+        margins=" or ".join(f"{one.margin} {one.name}" for one in MEASURES.values()),
         tables="\n\n".join(_table(found, task, tuning) for task in MEASURES for tuning in TUNINGS),
         tasks="\n".join(_described(task) for task in MEASURES),
         cores=cores,

@@ -14,9 +14,7 @@ APART = 0.08  # of rules beside each other, where 1 is from one number of worker
 
 def picture(outcomes: list[Outcome], path: Path) -> None:
     """Draw a row of panels a task, a panel a tuning, into a PNG."""
-    figure, panels = plt.subplots(
-        len(MEASURES), len(TUNINGS), figsize=(10, 7), sharex=True, sharey="row", squeeze=False
-    )
+    figure, panels = plt.subplots(len(MEASURES), len(TUNINGS), figsize=(10, 7.5), squeeze=False)
     for row, task in zip(panels, MEASURES, strict=True):
         row[0].set_ylabel(f"{task}: {MEASURES[task].name}, held out")
         for panel, tuning in zip(row, TUNINGS, strict=True):
@@ -25,8 +23,8 @@ def picture(outcomes: list[Outcome], path: Path) -> None:
         panel.set_title(WHERE[tuning])
     for panel in panels[-1]:
         panel.set_xlabel("workers")
-    panels[0][0].legend(frameon=False)
-    figure.tight_layout()
+    figure.legend(*panels[0][0].get_legend_handles_labels(), loc="lower center", ncols=3)
+    figure.tight_layout(rect=(0, 0.08, 1, 1))
     figure.savefig(path, dpi=120)
     plt.close(figure)
 

@@ -7,6 +7,12 @@ from figures import RULES
 
 WHERE = {"sync": "at the rate that is best for sync", "own": "at each rule's own best rate"}
 """The tunings in words."""
+LOSS = {
+    "as sync": "`none` lost nothing",
+    "unclear": "whether `none` lost is unclear",
+    "worse": "`none` lost",
+}
+"""By the verdict on no rule."""
 
 
 def verdict_table(outcomes: list[Outcome]) -> str:
@@ -24,8 +30,9 @@ def sentences(outcomes: list[Outcome]) -> str:
     """Return a list: for each task and tuning what was lost, and by what it was restored."""
     lines = []
     for (task, tuning), cases in groupby(_cases(outcomes), key=lambda case: case[0][:2]):
-        told = [_told(workers, by_rule) for (_, _, workers), by_rule in cases]
-        lines.append(f"- **`{task}`, {WHERE[tuning]}.** {' '.join(told)}")
+        lines.append(f"- `{task}`, {WHERE[tuning]}")
+        for (_, _, workers), by_rule in cases:
+            lines.append(f"  - {workers} workers: {_told(by_rule)}")
     return "\n".join(lines)
 
 
@@ -46,26 +53,21 @@ def _shown(outcome: Outcome, none: Outcome) -> str:
     return f"{verdict} +" if outcome.gain.low > 0 else verdict
 
 
-def _told(workers: int, by_rule: dict[str, Outcome]) -> str:
-    none = by_rule["none"]
-    if none.verdict == "as sync":
-        worse = [rule for rule in RULES[1:] if by_rule[rule].verdict == "worse"]
-        but = f", but {_listed(worse)} lost" if worse else ""
-        return f"With {workers} workers no rule was needed: `none` was as sync{but}."
-    lost = "lost" if none.verdict == "worse" else "is unclear"
-    by = {
-        verdict: [rule for rule in RULES[1:] if by_rule[rule].verdict == verdict]
-        for verdict in ("as sync", "unclear", "worse")
+def _told(by_rule: dict[str, Outcome]) -> str:
+    none = by_rule["none"].verdict
+    words = {
+        "as sync": "as sync too" if none == "as sync" else "restored by",
+        "unclear": "unclear for",
+        "worse": "worse with",
     }
-    restored = (
-        f"restored by {_listed(by['as sync'])}" if by["as sync"] else "**no rule restored it**"
-    )
-    parts = [f"With {workers} workers `none` {lost}; {restored}"]
-    if by["unclear"]:
-        parts.append(f"unclear for {_listed(by['unclear'])}")
-    if by["worse"]:
-        parts.append(f"not by {_listed(by['worse'])}")
-    return "; ".join(parts) + "."
+    parts = [LOSS[none]]
+    for verdict, said in words.items():
+        rules = [rule for rule in RULES[1:] if by_rule[rule].verdict == verdict]
+        if rules:
+            parts.append(f"{said} {_listed(rules)}")
+        elif verdict == "as sync" and none != "as sync":
+            parts.append("**no rule is shown to restore it**")
+    return "; ".join(parts)
 
 
 def _listed(rules: list[str]) -> str:

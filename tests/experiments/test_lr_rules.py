@@ -125,9 +125,9 @@ def test_the_page_says_what_restored_what(tmp_path):
     half = 2.776445 * math.sqrt(0.00025) / math.sqrt(5)  # Student's t with 4 degrees of freedom
     assert f"| 4 | `none` | 0.1 | 0.250 ± 0.069 | -0.500 ± {half:.3f} | 3.0 |" in page
     assert (
-        "- **`digits_cnn`, at the rate that is best for sync.** With 4 workers `none` lost;"
-        " restored by `inverse_workers` and `staleness_aware`; unclear for `delay_compensated`;"
-        " not by `delay_compensated_adaptive`."
+        "- `digits_cnn`, at the rate that is best for sync\n"
+        "  - 4 workers: `none` lost; restored by `inverse_workers` and `staleness_aware`;"
+        " unclear for `delay_compensated`; worse with `delay_compensated_adaptive`\n"
     ) in page
     told = "worse | **restored** + | **restored** | unclear | worse |"
     assert f"| `digits_cnn` | sync | 4 | {told}" in page
