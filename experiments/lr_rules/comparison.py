@@ -41,15 +41,10 @@ class Outcome:
     figure: Interval
     gain: Interval
     """over sync with the same seed; above zero is better, whatever the measure"""
+    over_none: Interval
+    """the same, over no rule"""
     staleness: float
     num_diverged: int
-
-    @property
-    def verdict(self) -> str:
-        margin = MEASURES[self.task].margin
-        if self.gain.low > -margin:
-            return "as sync"
-        return "worse" if self.gain.high < -margin else "unclear"
 
 
 def outcomes(trials: pd.DataFrame) -> list[Outcome]:
@@ -63,22 +58,28 @@ def outcomes(trials: pd.DataFrame) -> list[Outcome]:
         for workers, rule in product(sorted(tuned["workers"].unique()), (SYNC, *RULES)):
             at = tuned[tuned["workers"] == workers].set_index("repeat")
             own = at[at["rule"] == rule]
-            if len(own):
-                sync = at[at["rule"] == SYNC]["figure"]
-                found.append(
-                    Outcome(
-                        task=task,
-                        tuning=tuning,
-                        workers=int(workers),
-                        rule=rule,
-                        lr=float(own["lr"].iloc[0]),
-                        figure=interval(own["figure"]),
-                        gain=interval(MEASURES[task].sign * (own["figure"] - sync)),
-                        staleness=float(own["staleness_mean"].mean()),
-                        num_diverged=int((own["status"] == "diverged").sum()),
-                    )
+            if own.empty:
+                continue
+            found.append(
+                Outcome(
+                    task=task,
+                    tuning=tuning,
+                    workers=int(workers),
+                    rule=rule,
+                    lr=float(own["lr"].iloc[0]),
+                    figure=interval(own["figure"]),
+                    gain=_gain(task, own, at[at["rule"] == SYNC]),
+                    over_none=_gain(task, own, at[at["rule"] == "none"]),
+                    staleness=float(own["staleness_mean"].mean()),
+                    num_diverged=int((own["status"] == "diverged").sum()),
                 )
+            )
     return found
+
+
+def _gain(task: str, trials: pd.DataFrame, baseline: pd.DataFrame) -> Interval:
+    """Return by how much `trials` did better, in pairs of repeats, their index."""
+    return interval(MEASURES[task].sign * (trials["figure"] - baseline["figure"]))
 
 
 def interval(values: pd.Series) -> Interval:

@@ -40,8 +40,11 @@ A rule is compared with `ps-sync` in trials of the same seed, which start from t
 and draw the same batches. By the 95 % t-interval of its mean gain over {repeats} seeds it is
 
 - **as sync**, where the whole interval lies above minus {margins};
-- **restored**, where it is as sync, and `none`, no rule, is not;
-- **worse**, where the whole interval lies below that margin, and **unclear** where it holds it;
+- **restored**, where it is as sync, and `none`, no rule, is not; restored **in part**, where it is
+  not shown to be as sync either, but ended better than `none` (the interval of that gain lies above
+  zero);
+- else **worse**, where the whole interval lies below that margin, or **unclear** where it holds
+  it;
 - marked **+**, where the whole interval lies above zero: it ended better than sync.
 
 With one worker nothing is stale and all rules are one, so it has no row there.

@@ -3,16 +3,33 @@
 from itertools import groupby
 
 from comparison import Outcome
-from figures import RULES
+from figures import MEASURES, RULES
 
 WHERE = {"sync": "at the rate that is best for sync", "own": "at each rule's own best rate"}
 """The tunings in words."""
-LOSS = {
-    "as sync": "`none` lost nothing",
-    "unclear": "whether `none` lost is unclear",
-    "worse": "`none` lost",
+WORDS = {
+    "as sync": "as sync too",
+    "restored": "restored by",
+    "in part": "in part by",
+    "unclear": "unclear for",
+    "worse": "worse with",
 }
-"""By the verdict on no rule."""
+"""The verdicts, in words before the rules that they are on."""
+
+
+def verdict(outcome: Outcome, none: Outcome) -> str:
+    """Return one of `WORDS` for a rule, or for `none` itself, at one tuning and as many workers.
+
+    Shown to be no worse than sync by more than the margin; else shown to be better than no rule;
+    else shown to be worse than sync by more than the margin; or unclear.
+    """
+    margin = MEASURES[outcome.task].margin
+    lost = none.gain.low <= -margin
+    if outcome.gain.low > -margin:
+        return "restored" if lost else "as sync"
+    if lost and outcome.over_none.low > 0:
+        return "in part"
+    return "worse" if outcome.gain.high < -margin else "unclear"
 
 
 def verdict_table(outcomes: list[Outcome]) -> str:
@@ -48,28 +65,20 @@ def _cases(
 
 
 def _shown(outcome: Outcome, none: Outcome) -> str:
-    restored = outcome.verdict == "as sync" and none.verdict != "as sync"
-    verdict = "**restored**" if restored else outcome.verdict
-    return f"{verdict} +" if outcome.gain.low > 0 else verdict
+    said = verdict(outcome, none)
+    shown = f"**{said}**" if said == "restored" else said
+    return f"{shown} +" if outcome.gain.low > 0 else shown
 
 
 def _told(by_rule: dict[str, Outcome]) -> str:
-    none = by_rule["none"].verdict
-    words = {
-        "as sync": "as sync too" if none == "as sync" else "restored by",
-        "unclear": "unclear for",
-        "worse": "worse with",
-    }
-    parts = [LOSS[none]]
-    for verdict, said in words.items():
-        rules = [rule for rule in RULES[1:] if by_rule[rule].verdict == verdict]
+    none = by_rule["none"]
+    said = {rule: verdict(by_rule[rule], none) for rule in RULES}
+    without = {"as sync": "`none` lost nothing", "worse": "`none` lost"}
+    parts = [without.get(said["none"], "whether `none` lost is unclear")]
+    if not {"as sync", "restored"} & set(said.values()):
+        parts.append("**no rule is shown to restore it**")
+    for one, words in WORDS.items():
+        rules = [f"`{rule}`" for rule in RULES[1:] if said[rule] == one]
         if rules:
-            parts.append(f"{said} {_listed(rules)}")
-        elif verdict == "as sync" and none != "as sync":
-            parts.append("**no rule is shown to restore it**")
+            parts.append(f"{words} {', '.join(rules)}")
     return "; ".join(parts)
-
-
-def _listed(rules: list[str]) -> str:
-    *most, last = [f"`{rule}`" for rule in rules]
-    return f"{', '.join(most)} and {last}" if most else last
