@@ -43,8 +43,7 @@ and draw the same batches. By the 95 % t-interval of its mean gain over {repeats
 - **restored**, where it is as sync, and `none`, no rule, is not; restored **in part**, where it is
   not shown to be as sync either, but ended better than `none` (the interval of that gain lies above
   zero);
-- else **worse**, where the whole interval lies below that margin, or **unclear** where it holds
-  it;
+- else **worse**, where the whole interval lies below that, or **unclear**, where that lies in it;
 - marked **+**, where the whole interval lies above zero: it ended better than sync.
 
 With one worker nothing is stale and all rules are one, so it has no row there.
@@ -60,9 +59,10 @@ rule did better.
 
 {tasks}
 - **Tuning.** Sync and every rule were tried at the same rates with the same seeds, which are not
-  those above. The best mean at the end was taken, the lowest rate of equal ones. No best rate lay
-  at the edge of the grid. Options of the rules were not tuned. The held-out samples are the same in
-  choosing and above.
+  those above. The best mean at the end was taken, the lowest rate of equal ones; so few trials
+  leave a choice uncertain by a step or two of the grid where the optimum is flat, for all alike. No
+  best rate lay at the edge. Options of the rules were not tuned. The held-out samples are the same
+  in choosing and above.
 - Sync and async see as many samples; there is no momentum but Adam's.
 - A trial that diverged, or ended worse than guessing blindly, counts as guessing blindly.
 - **Machine.** {cores} cores, shared memory. Up to {workers} workers and the server share these
