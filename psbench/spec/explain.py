@@ -69,7 +69,8 @@ def _explain(detail: ErrorDetails, root: type[BaseModel], paths: Paths) -> Field
     if kind == "literal_error":
         known = _literals(annotations(owner)[str(path[-1])])
         return FieldError(path, _not_among(str(path[-1]), value, known))
-    return FieldError(path, _text(kind, value, context, detail["msg"]))
+    at = context["at"].split(".") if "at" in context else ()
+    return FieldError((*path, *at), _text(kind, value, context, detail["msg"]))
 
 
 def _unknown_field(path: FieldPath, owner: type[BaseModel], paths: Paths) -> str:

@@ -103,6 +103,10 @@ def wrong(text: str) -> PydanticCustomError:
     return PydanticCustomError("wrong", "{text}", {"text": text})
 
 
-def conflict(text: str) -> PydanticCustomError:
-    """Return the error a validator raises when two fields, each right alone, do not go together."""
-    return PydanticCustomError("conflict", "{text}", {"text": text})
+def conflict(text: str, *, at: str | None = None) -> PydanticCustomError:
+    """Return the error a validator raises when two fields, each right alone, do not go together.
+
+    `at` is the dotted path of the field in the one that is validated, where it lies in there.
+    """
+    context = {"text": text} | ({} if at is None else {"at": at})
+    return PydanticCustomError("conflict", "{text}", context)

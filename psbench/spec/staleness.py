@@ -67,5 +67,8 @@ class InjectedStaleness(Frozen):
 
 def staleness_map(value: Any) -> Any:
     """Return what a whole number is short for; anything else as it is."""
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return {"versions": [value]} if is_number else value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return {"versions": [value]}
+    if value is not None and not isinstance(value, dict | InjectedStaleness):
+        raise wrong(f"expected a whole number or a map, got {show(value)}")
+    return value

@@ -29,21 +29,24 @@ def _check_payload(strategy: AnyStrategy) -> None:
     if isinstance(strategy, ParameterServer):
         for name in _OF_LEARNING:
             if getattr(strategy, name) != type(strategy).model_fields[name].default:
-                raise conflict(f"{name}: a payload task learns nothing; leave it out")
+                raise conflict("a payload task learns nothing; leave it out", at=name)
 
 
 def _check_workers(strategy: AnyStrategy, workers: int) -> None:
     many = count(workers, "worker")
     sums = carrier(strategy)
     if isinstance(sums, AllReduce) and sums.roots and sums.roots > workers:
-        raise conflict(f"roots are ranks; {many} cannot be {sums.roots} roots")
+        at = "roots" if sums is strategy else "over.roots"
+        raise conflict(f"roots are ranks; {many} cannot be {sums.roots} roots", at=at)
     if isinstance(strategy, ParameterServer) and strategy.backup >= workers:
-        raise conflict(f"backup: of {many} some are to be waited for")
+        better = f"write at most {workers - 1}" if workers > 1 else "leave it out"
+        raise conflict(f"of {many} some must be waited for; {better}", at="backup")
     if isinstance(strategy, Easgd) and strategy.alpha and not strategy.in_turn:
         # without gradients, the mean's way to the centre is 1 - alpha (1 + p) times the last
         most = 2 / (1 + workers)
         if strategy.alpha > most:
             raise conflict(
-                f"alpha {show(strategy.alpha)} lets the centre of {many}"
-                f" swing ever further; write at most {most:g}"
+                f"{show(strategy.alpha)} lets the centre of {many} swing ever further; write at"
+                f" most {most:g}",
+                at="alpha",
             )

@@ -225,7 +225,7 @@ PAYLOAD = {"task": {"payload": "4 B"}, "batch": ABSENT}
         ),
         (
             {"strategy": {"kind": "all_reduce", "algorithm": "star", "roots": 5}},
-            "strategy: roots are ranks; 4 workers cannot be 5 roots",
+            "strategy.roots: roots are ranks; 4 workers cannot be 5 roots",
         ),
         (
             {"strategy": "hierarchical_rails"},

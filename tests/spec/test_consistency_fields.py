@@ -37,7 +37,10 @@ SYNC = {"consistency": "synchronous"}
             "strategy.backup: only synchronous servers have it, and these are asynchronous",
         ),
         (SYNC | {"backup": -1}, "strategy.backup: must be at least 0, got -1"),
-        (SYNC | {"backup": 4}, "strategy: backup: of 4 workers some are to be waited for"),
+        (
+            SYNC | {"backup": 4},
+            "strategy.backup: of 4 workers some are to be waited for; at most 3",
+        ),
         (
             SYNC | {"staleness": 3},
             "strategy.staleness: only asynchronous servers have it, and these are synchronous",

@@ -130,11 +130,11 @@ def test_both_are_axes():
         ),
         (
             {"task": {"payload": "4 kB"}, "lr_rule": "inverse_workers"},
-            "strategy: lr_rule: a payload task learns nothing; leave it out",
+            "strategy.lr_rule: a payload task learns nothing; leave it out",
         ),
         (
             SYNC | {"task": {"payload": "4 kB"}, "clip_norm": 1.0},
-            "strategy: clip_norm: a payload task learns nothing; leave it out",
+            "strategy.clip_norm: a payload task learns nothing; leave it out",
         ),
     ],
 )

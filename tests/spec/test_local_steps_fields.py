@@ -135,7 +135,7 @@ def test_an_update_rests_on_one_worker():
                 "every": 8,
                 "over": {"kind": "all_reduce", "algorithm": "star", "roots": 5},
             },
-            "strategy: roots are ranks; 4 workers cannot be 5 roots",
+            "strategy.over.roots: roots are ranks; 4 workers cannot be 5 roots",
         ),
         ({"kind": "diloco", "every": 8, "lr": 0}, "strategy.lr: must be greater than 0, got 0"),
         (
@@ -150,7 +150,7 @@ def test_an_update_rests_on_one_worker():
         ({"kind": "easgd", "every": 8, "alpha": 1}, "strategy.alpha: must be less than 1, got 1"),
         (
             {"kind": "easgd", "every": 8, "alpha": 0.5},
-            "strategy: alpha 0.5 lets the centre of 4 workers swing ever further; write at most",
+            "strategy.alpha: 0.5 lets the centre of 4 workers swing ever further; write at most",
         ),
     ],
 )
