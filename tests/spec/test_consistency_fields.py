@@ -39,7 +39,7 @@ SYNC = {"consistency": "synchronous"}
         (SYNC | {"backup": -1}, "strategy.backup: must be at least 0, got -1"),
         (
             SYNC | {"backup": 4},
-            "strategy.backup: of 4 workers some are to be waited for; at most 3",
+            "strategy.backup: of 4 workers some must be waited for; write at most 3",
         ),
         (
             SYNC | {"staleness": 3},
@@ -51,6 +51,12 @@ SYNC = {"consistency": "synchronous"}
         (
             {"staleness": {"versions": [0, 8], "weights": [1.0]}},
             "strategy.staleness.weights: 1 for 2 versions",
+        ),
+        ({"staleness": 1.5}, "strategy.staleness: expected a whole number or a map, got 1.5"),
+        ({"staleness": True}, "strategy.staleness: expected a whole number or a map, got true"),
+        (
+            {"staleness": {"versions": [0, 3], "weights": [1e308, 1e308]}},
+            "strategy.staleness.weights: too great: their sum must be finite",
         ),
         (
             {"staleness": {"versions": [0], "weights": [0.0]}},
