@@ -119,16 +119,24 @@ class Drains:
 
     def take(self) -> Iterator[list[Any]]:
         """Ask all that owe no answer, wait up to a second, and yield what came."""
+        self._ask()
+        yield from self._answers(_DRAIN_SECONDS)
+
+    def rest(self) -> Iterator[list[Any]]:
+        """Once all have ended, yield what is left.
+
+        An answer that was owed, or came late, may be from before the end: so all are asked anew.
+        """
+        if self._calls:
+            yield from self._answers(_ANSWER_SECONDS)
+        self._ask()
+        yield from self._answers(_ANSWER_SECONDS)
+
+    def _ask(self) -> None:
         for member in self._members:
             if member.name not in self._calls:
                 self._calls[member.name] = member.actor.drain.remote()
                 self._asked[member.name] = time.monotonic()
-        yield from self._answers(_DRAIN_SECONDS)
-
-    def rest(self) -> Iterator[list[Any]]:
-        """Wait for all that owe an answer, and yield what comes."""
-        if self._calls:
-            yield from self._answers(_ANSWER_SECONDS)
 
     def _answers(self, seconds: float) -> Iterator[list[Any]]:
         calls = list(self._calls.values())

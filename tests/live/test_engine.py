@@ -1,8 +1,11 @@
 """The live engine on a real, embedded Ray: rows, reuse of actors, and processes that fail."""
 
+import dataclasses
 import os
 import signal
 import threading
+import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ import ray
 
 from psbench.live import watch
 from psbench.live.engine import LiveEngine
+from psbench.live.watch import Drains
 from psbench.results import EvalRow, TrialRow
 from psbench.schedules import ALGORITHMS, traffic
 from psbench.spec import Spec, Trial, cell_id
@@ -221,6 +225,32 @@ def test_no_step_is_lost_of_a_process_that_answers_late(engine):
     assert sorted((row.rank, row.step) for row in rows) == [
         (rank, step) for rank in range(WORKERS) for step in range(300)
     ]
+
+
+class Log:
+    """An actor that does one thing after another, as one that answers late does."""
+
+    def __init__(self):
+        self.rows = []
+
+    def add(self, step, seconds):
+        time.sleep(seconds)
+        self.rows.append(SimpleNamespace(step=step))
+
+    def drain(self):
+        rows, self.rows = self.rows, []
+        return rows
+
+
+def test_what_came_after_a_late_answer_is_asked_for(engine):
+    actor = ray.remote(num_cpus=0)(Log).remote()
+    member = engine._pool.take(workers=1, servers=0)[0]
+    drains = Drains([dataclasses.replace(member, actor=actor)])
+    actor.add.remote(0, 2.0)
+    assert list(drains.take()) == []  # asked, and not answered within a second
+    ray.get(actor.add.remote(1, 0.0), timeout=30)  # the answer was given before this one
+    assert [row.step for rows in drains.rest() for row in rows] == [0, 1]
+    ray.kill(actor)
 
 
 def test_stop_ends_a_trial_and_keeps_its_steps(engine):
