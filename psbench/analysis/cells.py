@@ -27,13 +27,17 @@ def all_but(fields: dict[str, Any], path: str) -> str:
     return json.dumps(copy, sort_keys=True)
 
 
+def is_colocated(cell: dict[str, Any]) -> bool:
+    """Say whether the cell's servers are put on the workers' hosts."""
+    strategy = cell["fields"]["strategy"]
+    return bool(strategy.get("over", strategy).get("placement") == "colocated")
+
+
 def logical_hosts(cell: dict[str, Any]) -> int:
     """Return on how many hosts the spec put the cell's processes; 0 where it does not say."""
     cluster = cell["fields"].get("cluster") or {}
     hosts, per_host = cluster.get("hosts"), cluster.get("ranks_per_host")
     if not (hosts or per_host):
         return 0
-    strategy = cell["fields"]["strategy"]
-    colocated = strategy.get("over", strategy).get("placement") == "colocated"
-    own = 0 if colocated else cell["servers"]
+    own = 0 if is_colocated(cell) else cell["servers"]
     return int(hosts or math.ceil(cell["workers"] / per_host)) + int(own)

@@ -2,11 +2,10 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from psbench.analysis.cells import logical_hosts
+from psbench.analysis.cells import is_colocated, logical_hosts
 from psbench.analysis.reading_notes import MOST_NAMES, how_strategies_read
 from psbench.analysis.results import Results
 from psbench.analysis.scaling import knows_efficiency, name_of_efficiency
@@ -121,15 +120,9 @@ def _shaping(results: Results) -> Iterator[str]:
         hosts, machines = max(emulated)
         where = count(machines, "machine")
         yield f"{hosts} logical hosts emulated on {where}: no network lies between them"
-    if any(_placed_in_vain(cell) for cell in results.manifest["cells"]):
+    if any(is_colocated(cell) and logical_hosts(cell) <= 1 for cell in results.manifest["cells"]):
         yield "placement: colocated changes nothing on one host; set cluster.ranks_per_host"
     yield from _short_padding(results)
-
-
-def _placed_in_vain(cell: dict[str, Any]) -> bool:
-    strategy = cell["fields"]["strategy"]
-    colocated = strategy.get("over", strategy).get("placement") == "colocated"
-    return colocated and logical_hosts(cell) <= 1
 
 
 def _machines(results: Results, cell_id: str) -> set[str]:

@@ -18,11 +18,7 @@ def workers_frame(trials: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
         {
             "samples_per_s": worker_rates(timed, by),
             "step_s": timed.groupby(by)["step_s"].median().astype(float),
-            "pushes": steps["sents"]
-            .map(len)
-            .groupby([steps[name] for name in by])
-            .sum()
-            .astype(int),
+            "pushes": steps.assign(sent=steps["sents"].map(len)).groupby(by)["sent"].sum(),
             "staleness_mean": answered.groupby(by)["staleness"].mean().astype(float),
             "pushes_dropped": steps.groupby(by)["dropped"].sum().astype(int),
         }

@@ -42,6 +42,15 @@ def _append(first, last, following, ready, queue, message):
 
 
 @njit(cache=True)
+def _call(calling, calls, num_calls, side, island):
+    """Have an island looked at on one side, once, when all that happens now has happened."""
+    if not calling[side, island]:
+        calling[side, island] = True
+        calls[side, num_calls[side]] = island
+        num_calls[side] += 1
+
+
+@njit(cache=True)
 def run(messages, stages, nodes, ranks, islands, uplink_share, in_turn):
     """Let time go on until nothing is left to happen; see `compiled` for what is what.
 
@@ -95,10 +104,7 @@ def run(messages, stages, nodes, ranks, islands, uplink_share, in_turn):
                 left[number] -= 1
                 own = island[stage_node[number] % world]
                 for side in range(2):
-                    if not calling[side, own]:
-                        calling[side, own] = True
-                        calls[side, num_calls[side]] = own
-                        num_calls[side] += 1
+                    _call(calling, calls, num_calls, side, own)
                 if entered[number] and left[number] == 0:
                     node, stage = stage_node[number], next_stage[number]
             else:
@@ -109,10 +115,7 @@ def run(messages, stages, nodes, ranks, islands, uplink_share, in_turn):
                     ready[number] = now
                     queue = (RECEIVE * world + dst[number]) * 3 + way[number]
                     _append(first, last, following, ready, queue, number)
-                if not calling[side, own]:
-                    calling[side, own] = True
-                    calls[side, num_calls[side]] = own
-                    num_calls[side] += 1
+                _call(calling, calls, num_calls, side, own)
             while node != NOTHING:
                 if stage == NOTHING:
                     finishes[node] = now
@@ -127,10 +130,7 @@ def run(messages, stages, nodes, ranks, islands, uplink_share, in_turn):
                     ready[message] = now
                     queue = (SEND * world + src[message]) * 3 + way[message]
                     _append(first, last, following, ready, queue, message)
-                if not calling[SEND, own]:
-                    calling[SEND, own] = True
-                    calls[SEND, num_calls[SEND]] = own
-                    num_calls[SEND] += 1
+                _call(calling, calls, num_calls, SEND, own)
                 if left[stage] > 0:
                     break
                 stage = next_stage[stage]
