@@ -7,7 +7,7 @@ import ray
 
 from psbench.errors import Mismatch, PeerTimeout, TrialTimeout
 from psbench.live.cores import shares_of_cores
-from psbench.live.job import DIVERGED, OK, Job, Pick, Report
+from psbench.live.job import DIVERGED, OK, Job, Report
 from psbench.live.picks import picked
 from psbench.live.placement import Member, Pool, check_colocated
 from psbench.live.watch import gather, watch
@@ -16,6 +16,7 @@ from psbench.network import Network
 from psbench.results import EngineOutput, EvalRow, TrialRow, TrialStatus
 from psbench.spec import Trial
 from psbench.training import working_folder
+from psbench.trial import Pick
 
 _EVALUATE_SECONDS = 300.0
 

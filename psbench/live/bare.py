@@ -2,8 +2,9 @@
 
 from psbench.live.counters import Counters
 from psbench.live.device import Device
-from psbench.live.job import OK, Checkpoint, Job, Report
+from psbench.live.job import OK, Job, Report
 from psbench.training import Learner, bare_loop, build_learner
+from psbench.trial import Checkpoint
 
 
 class BareWorker:

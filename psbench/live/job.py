@@ -4,41 +4,14 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from torch import Tensor
-
 from psbench.live.counters import Counters
 from psbench.live.server_times import ServerTimes
-from psbench.network import ComputeTime, Slowness
-from psbench.parameter_server import (
-    LEARNING_RATES,
-    Asynchronous,
-    BoundedStaleness,
-    InTurn,
-    LearningRate,
-    Rule,
-    Staleness,
-    Synchronous,
-)
 from psbench.results import TrialStatus
-from psbench.spec import AllReduce, LocalSteps, ParameterServer, Trial, carrier
-from psbench.strategies import STRATEGIES, Span, Strategy, shards_of
-
-_NOT_OF_A_STEP = (
-    *("kind", "placement", "backup", "bound", "reads", "staleness"),
-    *("lr_rule", "clip_norm"),
-)
+from psbench.spec import Trial
+from psbench.trial import Pick, Plan
 
 OK: TrialStatus = "ok"
 DIVERGED: TrialStatus = "diverged"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pick:
-    """What `algorithm: auto` and `chunks: auto` stand for; None where the spec says it, or nothing
-    is to be said."""
-
-    algorithm: str | None = None
-    chunks: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,98 +27,10 @@ class Job:
     first_step: int = 0
     """where the workers begin: those before were made with servers that have been restored since"""
 
-    def strategy(self, numel: int, itemsize: int) -> Strategy:
-        """Build the trial's strategy for flat vectors of `numel` elements of `itemsize` bytes."""
-        cell = self.trial.cell
-        sums = carrier(cell.strategy)
-        options = sums.model_dump(exclude=set(_NOT_OF_A_STEP))
-        options |= {key: value for key, value in vars(self.pick).items() if value is not None}
-        if "bucket" in options:
-            options["bucket"] = elements(options["bucket"], itemsize)
-        if cell.servers:
-            options["servers"] = cell.servers
-        if isinstance(sums, AllReduce):
-            options["ranks_per_host"] = cell.ranks_per_host
-        if isinstance(cell.strategy, LocalSteps):
-            del options["overlap"]  # never asked for
-            over = {"kind": sums.kind, **options}
-            own = cell.strategy.model_dump(exclude={"kind", "over"})
-            options = {**own, "over": over, "steps": cell.steps}
-        options |= {"accumulate": cell.accumulate, "reduce": cell.reduce}
-        return STRATEGIES[cell.strategy.kind](world=cell.workers, numel=numel, **options)
-
-    def rule(self) -> Rule:
-        """Build the consistency rule of the trial's servers."""
-        strategy = carrier(self.trial.cell.strategy)
-        assert isinstance(strategy, ParameterServer)
-        match strategy.consistency:
-            case "synchronous":
-                return Synchronous(backup=strategy.backup)
-            case "bounded_staleness":
-                assert strategy.bound is not None
-                return BoundedStaleness(bound=float(strategy.bound), reads=strategy.reads)
-        if strategy.staleness is None:
-            return Asynchronous()
-        versions = strategy.staleness.versions
-        weights = strategy.staleness.weights or (1.0,) * len(versions)
-        return InTurn(
-            staleness=Staleness(
-                weights=dict(zip(versions, weights, strict=True)),
-                seed=self.trial.seed,
-                repeat=self.trial.repeat,
-            )
-        )
-
-    def learning_rate(self) -> LearningRate:
-        """Build the learning-rate rule of the trial's servers."""
-        strategy = carrier(self.trial.cell.strategy)
-        assert isinstance(strategy, ParameterServer)
-        options = strategy.lr_rule.model_dump(exclude={"kind"})
-        return LEARNING_RATES[strategy.lr_rule.kind](**options)
-
-    def server_spans(self, numel: int, itemsize: int, server: int) -> list[Span]:
-        """Return the shards of a server, of flat vectors as of `strategy`."""
-        cell = self.trial.cell
-        strategy = carrier(cell.strategy)
-        assert isinstance(strategy, ParameterServer)
-        bucket = elements(strategy.bucket, itemsize)
-        shards = shards_of(numel, cell.servers, bucket)
-        return [shard.span for shard in shards if shard.server == server]
-
-    def compute_time(self) -> ComputeTime | None:
-        """Return how long computing is to take; None where it takes as long as it does."""
-        compute = self.trial.cell.compute
-        if compute is None:
-            return None
-        return ComputeTime(
-            seconds=compute.seconds,
-            jitter=compute.jitter,
-            slow=tuple(
-                Slowness(rank=slow.rank, factor=slow.factor, probability=slow.probability)
-                for slow in compute.slow
-            ),
-            seed=self.trial.seed,
-            repeat=self.trial.repeat,
-        )
-
-
-def elements(bucket: int | None, itemsize: int) -> int | None:
-    """Return the elements that fit into the bytes of a bucket."""
-    return None if bucket is None else bucket // itemsize
-
-
-@dataclass(frozen=True, kw_only=True)
-class Checkpoint:
-    """A copy of the parameters for evaluation after the trial.
-
-    `step` counts versions in steps of all workers; `samples` are those trained on by then;
-    `seconds` is timed training until then, copying excluded.
-    """
-
-    step: int
-    samples: int
-    seconds: float
-    parameters: Tensor
+    @property
+    def plan(self) -> Plan:
+        """What the trial's cell names."""
+        return Plan(trial=self.trial, pick=self.pick)
 
 
 @dataclass(frozen=True, kw_only=True)

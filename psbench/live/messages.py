@@ -22,14 +22,6 @@ class Kind(IntEnum):
     LEAVE = 2
 
 
-class End(IntEnum):
-    """What an answer says of the trial: go on, or end it and why."""
-
-    GO_ON = 0
-    FINISHED = 1
-    DIVERGED = 2
-
-
 class Request(NamedTuple):
     """A worker's word to a server; a PUSH is followed by the gradients of the shard."""
 

@@ -6,12 +6,12 @@ from psbench.errors import PlacementError
 from psbench.live.auto import pick
 from psbench.live.bench.calibration import calibrate
 from psbench.live.bench.stage import Stage
-from psbench.live.job import Pick
 from psbench.live.transports import AUTO
 from psbench.network import Network, Timing
 from psbench.schedules import pipelined_chunks
 from psbench.spec import AllReduce, Cell, carrier
 from psbench.training import vector_nbytes
+from psbench.trial import Pick
 
 _ALONE = "ring"  # without rounds, as all are in a world of one
 

@@ -10,17 +10,17 @@ from torch import Tensor
 
 from psbench.errors import Mismatch
 from psbench.live.counters import Counters
-from psbench.live.job import DIVERGED, OK, Checkpoint, Job, Report
+from psbench.live.job import DIVERGED, OK, Job, Report
 from psbench.live.letters import letters_over
-from psbench.live.messages import End, Kind, Request, Words
+from psbench.live.messages import Kind, Request, Words
 from psbench.live.outer import stepped_by
-from psbench.live.served_trial import ServedTrial
 from psbench.live.server_times import ServerTimes
 from psbench.live.shard import ServedShard
 from psbench.live.transports import Transport
 from psbench.parameter_server import Apply, Drop, Reply
 from psbench.spec import ParameterServer, carrier
 from psbench.training import build_learner, rank_shares
+from psbench.trial import Checkpoint, End, ServedTrial
 
 
 class Server:
@@ -41,9 +41,9 @@ class Server:
         self.learner = build_learner(
             cell, seed=trial.seed, repeat=trial.repeat, rank=0, allocate=torch.zeros
         )
-        rule, learning_rate = job.rule(), job.learning_rate()
+        rule, learning_rate = job.plan.rule(), job.plan.learning_rate()
         numel, dtype = self.learner.parameters.numel(), self.learner.parameters.dtype
-        strategy = job.strategy(numel, dtype.itemsize)
+        strategy = job.plan.strategy(numel, dtype.itemsize)
         self._per_step, self._every = 1 if rule.sums_shares else cell.workers, strategy.every
         self._trial = ServedTrial(cell, versions_per_step=self._per_step, every=self._every)
         self._times = ServerTimes(self._trial.clock)
@@ -66,7 +66,7 @@ class Server:
                 counters=self._counters,
                 pushes=cell.steps // strategy.every,
             )
-            for span in job.server_spans(numel, dtype.itemsize, transport.rank - cell.workers)
+            for span in job.plan.server_spans(numel, dtype.itemsize, transport.rank - cell.workers)
         ]
 
     @property
@@ -118,9 +118,9 @@ class Server:
             samples=self._trial.samples,
             seconds=self._trial.clock.seconds(time.monotonic()),
             counters=self._counters.since(opening),
-            pushes=sum(shard.applied for shard in self._shards),
-            pushes_dropped=sum(shard.dropped for shard in self._shards),
-            pushes_left=sum(shard.left for shard in self._shards),
+            pushes=sum(shard.settlement.applied for shard in self._shards),
+            pushes_dropped=sum(shard.settlement.dropped for shard in self._shards),
+            pushes_left=sum(shard.settlement.left for shard in self._shards),
             server_times=self._times,
         )
 

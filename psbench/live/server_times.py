@@ -3,7 +3,7 @@
 import time
 from typing import Literal
 
-from psbench.live.clock import TrialClock
+from psbench.trial import TrialClock
 
 Activity = Literal["waiting", "receiving", "applying", "sending", "keeping"]
 """Waiting for requests; taking pushes in; making versions; answering; keeping copies."""

@@ -10,16 +10,13 @@ from psbench.errors import Mismatch, SpecError
 from psbench.live.counters import Counters
 from psbench.live.headers import Header, dtype_code
 from psbench.live.inbox import Buffers, Inbox, Loans
-from psbench.live.job import elements
 from psbench.live.letters import MOST_LETTERS, Letters
-from psbench.live.messages import Answer, End, Kind, Request, Words
+from psbench.live.messages import Answer, Kind, Request, Words
 from psbench.live.outbox import Copy, Outbox
 from psbench.live.pulled import Pulled
 from psbench.parameter_server import (
     Apply,
-    BoundedStaleness,
     Contribution,
-    Correct,
     Decision,
     Drop,
     LearningRate,
@@ -31,6 +28,7 @@ from psbench.parameter_server import (
 from psbench.spec import Cell, ParameterServer, carrier
 from psbench.strategies import buckets
 from psbench.training import DTYPES, Store, vector_nbytes
+from psbench.trial import End, Settlement, elements
 
 
 def check_shards(cells: Sequence[Cell]) -> None:
@@ -79,16 +77,11 @@ class ServedShard:
         """`pushes` of each worker are part of the trial, where all make as many."""
         workers = len(shares)
         self.core = ShardCore(rule, range(workers))
-        self.applied = 0
-        self.dropped = 0
-        self.left = 0
-        """pushes that were not settled when their workers left"""
+        self.settlement = Settlement(store, rule, learning_rate, shares=shares, pushes=pushes)
         self._store = store
         self._rule = rule
-        self._learning_rate = learning_rate
-        self._compensation = learning_rate.compensation()
+        self._compensation = self.settlement.compensation
         self._pulled = Pulled()
-        self._shares = shares
         self._letters = letters
         self._number = number
         self._counters = counters
@@ -103,10 +96,6 @@ class ServedShard:
         self._outbox = Outbox(allocate, rule.oldest_read)
         self._turned_ns: dict[int, int] = {}
         self._taken_ns: dict[int, int] = {}
-        self._staleness: dict[int, int] = {}
-        self._foreseen: dict[int, int] = {}
-        self._pushes = pushes
-        self._was_dropped: set[int] = set()
         self._update_ns = self._updated_ns = 0
         if rule.oldest_read:
             self._outbox.copy(self.parameters, 0)
@@ -159,68 +148,37 @@ class ServedShard:
         self._taken_ns[worker] = time.monotonic_ns()
         push = Push(worker=worker, seq=request.seq, pulled_version=request.pulled_version)
         decisions = self.core.on_push(push)
-        if isinstance(self._rule, BoundedStaleness) and self._rule.reads == "clock":
-            self._foresee(push)
+        self.settlement.heard(push)
         return decisions
-
-    def _foresee(self, push: Push) -> None:
-        """Tell the staleness of a push that may be answered before it is settled: it will be the
-        update of its clock and rank; none where the trial ends before that clock."""
-        update = push.seq * len(self._shares) + push.worker
-        part = push.seq < self._pushes
-        self._foreseen[push.worker] = update - push.pulled_version if part else -1
 
     def apply(self, decision: Apply) -> list[int]:
         """Make a version; return the workers whose pushes it is made of."""
         started = time.monotonic_ns()
         parts = decision.contributions
-        workers = [part.worker for part in parts]
         if self._numel:
             into = self.parameters if self._store.only_sums else None
-            self._store.apply(
-                self._inbox.contributions(parts, into),
-                self._scale(workers),
-                rate=self._learning_rate.factor(parts[0].staleness, len(self._shares)),
-                correct=self._correction(parts),
-            )
+            vectors = self._inbox.contributions(parts, into)
+            self.settlement.step(decision, vectors, self._pulled.of)
             self._inbox.settled(parts)
         if self._rule.oldest_read:
             self._outbox.copy(self.parameters, decision.version)
         self._updated_ns = time.monotonic_ns()
         self._update_ns = self._updated_ns - started
-        self.applied += len(parts)
-        self._settle(parts)
-        return workers
+        self._settle(decision, parts)
+        return [part.worker for part in parts]
 
     def drop(self, decision: Drop, *, left: bool) -> None:
         """Use a push no more; `left`: not because it came too late, but because its worker goes."""
         if self._numel:
             self._inbox.settled([decision.push])
-        self.dropped += not left
-        self.left += left
-        self._settle([decision.push])
-        self._was_dropped.add(decision.push.worker)
+        self._settle(decision, [decision.push], left=left)
 
-    def _settle(self, pushes: Sequence[Contribution]) -> None:
+    def _settle(
+        self, decision: Apply | Drop, pushes: Sequence[Contribution], *, left: bool = False
+    ) -> None:
         if self._compensation is not None:
             self._pulled.settled(pushes)
-        for push in pushes:
-            self._staleness[push.worker] = push.staleness
-            self._was_dropped.discard(push.worker)
-
-    def _scale(self, workers: Sequence[int]) -> float:
-        if not self._rule.sums_shares or len(workers) == len(self._shares):
-            return 1.0
-        return 1.0 / sum(self._shares[worker] for worker in workers)
-
-    def _correction(self, parts: Sequence[Contribution]) -> Correct | None:
-        compensation = self._compensation
-        if compensation is None:
-            return None
-        (push,) = parts
-        pulled = self._pulled.of(push)
-        # what is carried behind the parameters is no part of them
-        return lambda gradient, now: compensation.corrected(gradient, now, pulled[: len(now)])
+        self.settlement.settle(decision, left=left)
 
     def answer(self, reply: Reply, end: End) -> None:
         """Send the parameters to a worker, with what is to be said of the trial."""
@@ -238,8 +196,8 @@ class ServedShard:
             shard=self._number,
             end=end,
             version=reply.version,
-            staleness=self._foreseen.get(worker, self._staleness.get(worker, -1)),
-            dropped=worker in self._was_dropped,
+            staleness=self.settlement.staleness_of(worker),
+            dropped=self.settlement.was_dropped(worker),
             turned_ns=self._turned_ns.get(worker, 0),
             taken_ns=0 if self._rule.sums_shares else taken_ns,
             held_ns=self._held_ns(taken_ns),

@@ -4,8 +4,8 @@ import math
 import time
 from dataclasses import dataclass, field
 
-from psbench.live.messages import End
 from psbench.live.parameter_client import Exchange
+from psbench.trial import End
 
 
 @dataclass

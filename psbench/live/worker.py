@@ -3,16 +3,15 @@
 import time
 from itertools import count
 
-from psbench.live.clock import TrialClock
 from psbench.live.counters import Counters
 from psbench.live.device import Device
 from psbench.live.interpreter import Interpreter
-from psbench.live.job import DIVERGED, OK, Checkpoint, Job, Report, StepLog
-from psbench.live.messages import End
+from psbench.live.job import DIVERGED, OK, Job, Report, StepLog
 from psbench.live.step_times import StepTimes
 from psbench.live.transports import Transport
 from psbench.results import StepRow, TrialStatus
-from psbench.training import Divergence, Learner, build_learner
+from psbench.training import Learner, build_learner
+from psbench.trial import Checkpoint, Divergence, End, TrialClock
 
 _ENDS: dict[End, TrialStatus] = {End.FINISHED: OK, End.DIVERGED: DIVERGED}
 
@@ -32,7 +31,7 @@ class Worker:
             allocate=transport.allocate if device.is_cpu else device.zeros,
         )
         self.checkpoints: list[Checkpoint] = []
-        self._strategy = job.strategy(
+        self._strategy = job.plan.strategy(
             self.learner.gradients.numel(), self.learner.gradients.itemsize
         )
         self._interpreter = Interpreter(
@@ -41,7 +40,7 @@ class Worker:
             world=self.cell.workers,
             generation=job.generation,
             first_seq=job.first_step,
-            compute_time=job.compute_time(),
+            compute_time=job.plan.compute_time(),
             device=device,
         )
         self._first_step = job.first_step

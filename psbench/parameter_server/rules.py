@@ -64,6 +64,10 @@ class Rule(Protocol):
     def read(self, worker: int, view: View) -> int | None:
         """Return the version that `worker`, who waits for an answer, goes on with; None to wait."""
 
+    def update_of(self, push: Push, workers: int) -> int | None:
+        """Return which update, from 0, a push of one of so many `workers` will make, where workers
+        may be answered before that; None where they are answered after it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Synchronous:
@@ -88,6 +92,9 @@ class Synchronous:
     def read(self, worker: int, view: View) -> int | None:
         return None if view.of(worker) else view.version
 
+    def update_of(self, push: Push, workers: int) -> None:
+        return None
+
 
 @dataclass(frozen=True)
 class Asynchronous:
@@ -105,6 +112,9 @@ class Asynchronous:
 
     def read(self, worker: int, view: View) -> int | None:
         return view.version
+
+    def update_of(self, push: Push, workers: int) -> None:
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +152,9 @@ class BoundedStaleness:
         pushed = view.pushed()
         ahead = pushed[worker] - min(pushed.values())
         return view.version if ahead <= self.bound else None
+
+    def update_of(self, push: Push, workers: int) -> int | None:
+        return push.seq * workers + push.worker if self.reads == "clock" else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +194,9 @@ class InTurn:
         before = sum(max(0, clock - other + (rank < worker)) for rank, other in view.clocks.items())
         version = self._source(view.version + before)
         return version if version <= view.version else None
+
+    def update_of(self, push: Push, workers: int) -> None:
+        return None
 
     def _next(self, view: View) -> Push | None:
         turns = [(clock, worker) for worker, clock in view.clocks.items()]

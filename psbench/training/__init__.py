@@ -3,7 +3,6 @@
 from psbench.training.batches import rank_shares
 from psbench.training.centre import Centre
 from psbench.training.check import check_task, check_tasks
-from psbench.training.divergence import Divergence
 from psbench.training.learner import Learner, Wrap, build_learner, vector_nbytes
 from psbench.training.progress import Progress
 from psbench.training.reference import ReferenceStep, bare_loop, reference
@@ -23,7 +22,6 @@ __all__ = [
     "TASKS",
     "Centre",
     "Data",
-    "Divergence",
     "ElasticStore",
     "Learner",
     "Progress",

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from psbench.spec import Sgd
-from psbench.training.divergence import Divergence
 from psbench.training.store import TorchStore
+from psbench.trial import Divergence
 
 
 class Centre:

@@ -10,11 +10,11 @@ from psbench.live.counters import UNSEEN, Counters
 from psbench.live.headers import Header, agree, dtype_code
 from psbench.live.messages import (
     Answer,
-    End,
     Kind,
     Request,
     Words,
 )
+from psbench.trial import End
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64, torch.uint8]
 OURS = Header(generation=1, step=4, dtype=torch.float32, numel=5)

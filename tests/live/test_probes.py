@@ -6,12 +6,12 @@ import torch
 from psbench.errors import PlacementError
 from psbench.live.auto import ASSUMED, ON_ONE_HOST, network_file, network_from, pick
 from psbench.live.bench.probes import probe_link
-from psbench.live.job import Pick
 from psbench.live.picks import measure_networks, picked
 from psbench.network import Link, Network, Timing, fit_link
 from psbench.schedules import ALGORITHMS, COSTS
 from psbench.spec import Spec
 from psbench.training import build_learner, vector_nbytes
+from psbench.trial import Pick
 
 
 @pytest.mark.parametrize("transport", ["gloo", "shared_memory"])

@@ -8,14 +8,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from psbench.live import served_trial
-from psbench.live.clock import TrialClock
-from psbench.live.messages import End
 from psbench.live.outbox import Outbox
 from psbench.live.pulled import Pulled
-from psbench.live.served_trial import ServedTrial
 from psbench.parameter_server import Contribution
 from psbench.spec import Cell
+from psbench.trial import End, ServedTrial, TrialClock, served_trial
 
 
 @dataclass

@@ -2,17 +2,18 @@
 
 import pytest
 
-from psbench.live.job import Job, Pick
+from psbench.live.job import Job
 from psbench.schedules import verify
 from psbench.spec import Cell, Trial
 from psbench.strategies import AllReduce
+from psbench.trial import Pick
 
 
 def schedule_of(strategy, pick=None, **fields):
     cell = Cell(task={"payload": "1 KiB"}, steps=1, workers=6, strategy=strategy, **fields)
     trial = Trial(cell=cell, repeat=0, seed=0)
     job = Job(trial=trial, generation=0, folder=".", pick=pick or Pick())
-    step = job.strategy(256, 4).step(0)
+    step = job.plan.strategy(256, 4).step(0)
     _, command = next(step), next(step)
     assert isinstance(command, AllReduce)
     verify(command.schedule)
@@ -51,7 +52,7 @@ def test_what_local_steps_go_over_is_built_as_by_itself():
         strategy={"kind": "diloco", "every": 3, "lr": 0.5, "over": over},
     )
     trial = Trial(cell=cell, repeat=0, seed=0)
-    strategy = Job(trial=trial, generation=0, folder=".", pick=Pick(chunks=9)).strategy(512, 4)
+    strategy = Job(trial=trial, generation=0, folder=".", pick=Pick(chunks=9)).plan.strategy(512, 4)
     assert [strategy.agrees(step) for step in range(5)] == [False, False, True, False, True]
     (keep,) = strategy.start()
     assert (keep.outer.lr, keep.outer.momentum, keep.outer.nesterov) == (0.5, 0.9, True)

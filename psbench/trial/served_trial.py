@@ -1,24 +1,31 @@
 """How far a trial is, as its server sees it: versions, timed part, end, copies for evaluation."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from torch import Tensor
-
-from psbench.live.clock import TrialClock
-from psbench.live.job import Checkpoint
-from psbench.live.messages import End
 from psbench.parts import even_parts
 from psbench.spec import Cell
-from psbench.training import Divergence
+from psbench.trial.checkpoint import Checkpoint
+from psbench.trial.clock import TrialClock
+from psbench.trial.divergence import Divergence
+from psbench.trial.end import End
 
 
 class ServedTrial:
     """The state of a trial that ends by versions; `versions_per_step` of them make one step, or
-    `every` steps where a worker pushes but so often."""
+    `every` steps where a worker pushes but so often. `now` reads the clock, in seconds."""
 
-    def __init__(self, cell: Cell, *, versions_per_step: int, every: int = 1) -> None:
+    def __init__(
+        self,
+        cell: Cell,
+        *,
+        versions_per_step: int,
+        every: int = 1,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._cell = cell
+        self._now = now
         self._per_step = versions_per_step
         self._every = every
         bounds = even_parts(cell.global_batch, cell.workers)
@@ -34,7 +41,7 @@ class ServedTrial:
     def begin(self) -> None:
         """The first step is about to start on all workers."""
         if self._cell.warmup == 0:
-            self.clock.start(time.monotonic())
+            self.clock.start(self._now())
 
     def on_version(self, version: int, workers: Iterable[int], loss: float | None) -> None:
         """A version was made of pushes of `workers`; `loss` is theirs, None where there is none.
@@ -52,13 +59,13 @@ class ServedTrial:
         if version > warmup:
             self.samples += samples
         if version == warmup:
-            self.clock.start(time.monotonic())
+            self.clock.start(self._now())
         if loss is not None and self._divergence.seen_in(loss):
             self.end = End.DIVERGED
         elif version == total:
             self.end = End.FINISHED
         if self.end is not End.GO_ON:
-            self.clock.stop(time.monotonic())
+            self.clock.stop(self._now())
 
     @property
     def steps(self) -> int:
@@ -74,13 +81,13 @@ class ServedTrial:
         due = step == self._cell.steps or (every is not None and step % every == 0)
         return due and not rest and self.end is not End.DIVERGED
 
-    def keep(self, version: int, parameters: Tensor) -> None:
+    def keep(self, version: int, parameters: Any) -> None:
         """Note the parameters of `version` for evaluation; they must not change from now on."""
         self.checkpoints.append(
             Checkpoint(
                 step=version * self._every // self._per_step,
                 samples=self._trained,
-                seconds=self.clock.seconds(time.monotonic()),
+                seconds=self.clock.seconds(self._now()),
                 parameters=parameters,
             )
         )

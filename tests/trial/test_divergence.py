@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from psbench.training import Divergence
+from psbench.trial import Divergence
 
 
 def seen(*losses):

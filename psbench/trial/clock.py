@@ -1,6 +1,6 @@
 """The timed part of a trial: after the warm-up, copies for evaluation taken out.
 
-Moments are readings of time.monotonic.
+Moments are readings of any one clock, in seconds.
 """
 
 
