@@ -12,7 +12,7 @@ from psbench.live.outbox import Outbox
 from psbench.live.pulled import Pulled
 from psbench.parameter_server import Contribution
 from psbench.spec import Cell
-from psbench.trial import End, ServedTrial, TrialClock, served_trial
+from psbench.trial import End, ServedTrial, TrialClock
 
 
 @dataclass
@@ -149,10 +149,10 @@ def test_the_clock_runs_from_start_to_stop_without_the_pauses():
 
 
 @pytest.fixture
-def now(monkeypatch):
+def now():
     """The time, in seconds, as the trial reads it: `now.time += 1.0`."""
     now = SimpleNamespace(time=1000.0)
-    monkeypatch.setattr(served_trial, "time", SimpleNamespace(monotonic=lambda: now.time))
+    now.read = lambda: now.time
     return now
 
 
@@ -191,7 +191,7 @@ def taken(trial):
     ],
 )
 def test_a_synchronous_trial(drive, now, warmup, samples, seconds, checkpoints):
-    trial = ServedTrial(cell(2, 5, warmup=warmup, eval_every=2), versions_per_step=1)
+    trial = ServedTrial(cell(2, 5, warmup=warmup, eval_every=2), versions_per_step=1, now=now.read)
     trial.begin()
     drive(trial, [(version, [0, 1]) for version in range(1, 5)])
     assert trial.end is End.GO_ON
@@ -205,7 +205,7 @@ def test_a_synchronous_trial(drive, now, warmup, samples, seconds, checkpoints):
 def test_an_asynchronous_trial_counts_p_versions_a_step(drive, now):
     # workers 0, 1, 2 have slices of 1, 2, 2; worker 2 is fast
     pushes = [2, 0, 2, 1, 2, 2, 0, 1, 2]
-    trial = ServedTrial(cell(3, 3, warmup=1, eval_every=2), versions_per_step=3)
+    trial = ServedTrial(cell(3, 3, warmup=1, eval_every=2), versions_per_step=3, now=now.read)
     trial.begin()
     drive(trial, [(version, [worker]) for version, worker in enumerate(pushes[:8], start=1)])
     assert trial.end is End.GO_ON
@@ -217,7 +217,7 @@ def test_an_asynchronous_trial_counts_p_versions_a_step(drive, now):
 
 
 def test_what_is_pushed_after_the_end_is_not_counted(drive, now):
-    trial = ServedTrial(cell(2, 2), versions_per_step=2)
+    trial = ServedTrial(cell(2, 2), versions_per_step=2, now=now.read)
     trial.begin()
     drive(trial, [(version, [version % 2]) for version in range(1, 5)])
     before = (trial.end, trial.samples, trial.clock.seconds(now.time), taken(trial))
@@ -229,7 +229,7 @@ def test_what_is_pushed_after_the_end_is_not_counted(drive, now):
 @pytest.mark.parametrize("bad", [10.5, float("nan"), float("inf")])
 @pytest.mark.parametrize("at", [2, 3, 4])
 def test_a_loss_that_runs_away_ends_the_trial(drive, now, bad, at):
-    trial = ServedTrial(cell(2, 4, warmup=1), versions_per_step=1)
+    trial = ServedTrial(cell(2, 4, warmup=1), versions_per_step=1, now=now.read)
     trial.begin()
     drive(trial, [(v, [0, 1]) for v in range(1, at)])
     assert trial.end is End.GO_ON
@@ -243,7 +243,7 @@ def test_a_loss_that_runs_away_ends_the_trial(drive, now, bad, at):
 
 
 def test_a_trial_that_diverges_while_it_warms_up(drive, now):
-    trial = ServedTrial(cell(2, 4, warmup=3), versions_per_step=1)
+    trial = ServedTrial(cell(2, 4, warmup=3), versions_per_step=1, now=now.read)
     trial.begin()
     drive(trial, [(1, [0, 1])], loss=lambda version: float("nan"))
     assert (trial.end, trial.samples) == (End.DIVERGED, 0)
@@ -252,7 +252,7 @@ def test_a_trial_that_diverges_while_it_warms_up(drive, now):
 
 def test_a_payload_has_no_loss_and_no_samples(drive, now):
     fields = {"task": {"payload": "4 B"}, "workers": 2, "strategy": "ps-sync"}
-    trial = ServedTrial(Cell(steps=3, **fields), versions_per_step=1)
+    trial = ServedTrial(Cell(steps=3, **fields), versions_per_step=1, now=now.read)
     trial.begin()
     drive(trial, [(v, [0, 1]) for v in (1, 2, 3)], loss=lambda version: None)
     assert (trial.end, trial.samples) == (End.FINISHED, 0)
