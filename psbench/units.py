@@ -1,12 +1,12 @@
-"""Sizes, durations and numbers of things as people write them: "25 MiB", "50 us", "1 cell"."""
+"""Sizes, durations, rates and numbers of things as people write them: "25 MiB", "50 us"."""
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 
-_QUANTITY = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµ]*)\s*")
-_IN_BASE_UNIT = re.compile(r"([0-9.]+(?:e[-+]?[0-9]+)?) (B|s)")
+_QUANTITY = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµ]*(?:/s)?)\s*")
+_IN_BASE_UNIT = re.compile(r"([0-9.]+(?:e[-+]?[0-9]+)?) (B/s|B|s)")
 _LONGEST = 100  # characters; each text is quoted in what is said of it
 
 BYTES = {
@@ -53,6 +53,34 @@ def parse_seconds(text: str) -> float:
     return float(value * SECONDS[unit])
 
 
+RATES = {
+    "bit/s": Decimal("0.125"), "kbit/s": Decimal(125), "Mbit/s": Decimal(125_000),
+    "Gbit/s": Decimal(125_000_000), "Tbit/s": Decimal(125_000_000_000),
+    **{f"{unit}/s": Decimal(size) for unit, size in BYTES.items()},
+}  # fmt: skip
+
+
+def parse_rate(text: str) -> float:
+    """Return the bytes a second that `text` ("10 Gbit/s", "25 GB/s") names.
+
+    Raises ValueError, with what would be right, for a missing or unknown unit, and for what is not
+    above 0 and finite.
+    """
+    value, unit = _split(text, RATES, example="10 Gbit/s")
+    rate = float(value) * float(RATES[unit])
+    if not math.isfinite(rate):
+        raise ValueError(f"{text!r} is not finite")
+    if rate <= 0:
+        raise ValueError(f"a rate must be above 0: {text!r}")
+    return float(value * RATES[unit])
+
+
+def format_rate(rate: float) -> str:
+    """Return `rate`, bytes a second, with about three digits in bits: "10.0 Gbit/s"."""
+    units = ("bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s")
+    return _scaled(rate * 8, units, base=1000)
+
+
 def format_bytes(nbytes: float) -> str:
     """Return `nbytes` with about three digits in the binary unit that fits: "1.50 MiB"."""
     return _scaled(nbytes, ("B", "KiB", "MiB", "GiB"), base=1024)
@@ -65,7 +93,7 @@ def format_seconds(seconds: float) -> str:
 
 def in_base_unit(value: object) -> tuple[float, str] | None:
     """Return the number and the unit of a size or time as documents have it, in its base unit:
-    "4194304 B", "0.02 s". None for any other value."""
+    "4194304 B", "0.02 s", "1250000000.0 B/s". None for any other value."""
     match = _IN_BASE_UNIT.fullmatch(value) if isinstance(value, str) else None
     return (float(match[1]), match[2]) if match else None
 
@@ -77,12 +105,19 @@ def show_value(value: object) -> str:
     if quantity is None:
         return str(value)
     number, unit = quantity
-    show, parse = (format_bytes, parse_bytes) if unit == "B" else (format_seconds, parse_seconds)
+    show, parse = _IN_WORDS[unit]
     shown, exact = show(number), str(value)
     try:
         return shown if parse(shown) == parse(exact) else exact
     except ValueError:  # rounded to what is no whole number of bytes
         return exact
+
+
+_IN_WORDS: dict[str, tuple[Callable[[float], str], Callable[[str], float]]] = {
+    "B": (format_bytes, parse_bytes),
+    "s": (format_seconds, parse_seconds),
+    "B/s": (format_rate, parse_rate),
+}
 
 
 def _scaled(value: float, units: tuple[str, ...], *, base: int) -> str:

@@ -17,7 +17,6 @@ from psbench.live.counters import Counters
 from psbench.live.ddp import ddp_over
 from psbench.live.device import Device
 from psbench.live.headers import Header
-from psbench.live.outer import outer_sgd
 from psbench.live.parameter_client import Answers, Asked, ParameterClient
 from psbench.live.staging import Carried, carried_by
 from psbench.live.step_times import StepTimes
@@ -43,7 +42,7 @@ from psbench.strategies import (
     Step,
     Wait,
 )
-from psbench.training import Centre, Learner, Progress
+from psbench.training import Learner, OwnVectors, Progress
 
 COLLECTIVES = 0
 """The channel of all-reduces."""
@@ -81,6 +80,7 @@ class Interpreter:
         device: Device,
     ) -> None:
         self._learner = learner
+        self._own = OwnVectors(learner)
         self._compute_time = compute_time
         self._transport = transport
         self._world = world
@@ -90,7 +90,6 @@ class Interpreter:
         self._buckets: dict[Span, Carried] = {}
         self._collectives: dict[Span, Collective] = {}
         self._beside: ComputeThread | None = None
-        self._centre: Centre | None = None
         self._distributed = False
         self._shards: dict[Shard, Served] = {}
         self._answers: dict[int, Answers] = {}
@@ -104,7 +103,7 @@ class Interpreter:
     @property
     def agreed(self) -> Tensor:
         """The flat vector that the ranks have agreed on, where they have."""
-        return self._learner.parameters if self._centre is None else self._centre.parameters
+        return self._own.agreed
 
     def run(self, commands: Step, step: int) -> StepTimes:
         """Carry out all commands of a step."""
@@ -129,7 +128,7 @@ class Interpreter:
             case Ready(handle=Computing() as computing, bucket=bucket):
                 computing.wait_for(bucket.start)
             case Apply() | KeepCentre() | OuterGradient() | Offer() | ApplyOuter() | Approach():
-                self._update(command)
+                self._own.update(command)
                 self._device.synchronize()
                 times.update_s += time.monotonic() - started
             case Push(shard=shard):
@@ -152,26 +151,6 @@ class Interpreter:
             case Wait(handle=handle):
                 self._finish(handle, times)
         return None
-
-    def _update(self, command: Command) -> None:
-        """Carry out what changes the vectors of this rank alone."""
-        match command, self._centre:
-            case Apply(), centre:
-                self._learner.apply()
-                if centre is not None:
-                    centre.watch()
-            case KeepCentre(outer=outer), _:
-                self._centre = self._learner.centre(None if outer is None else outer_sgd(outer))
-            case OuterGradient(), Centre() as centre:
-                centre.outer_gradient()
-            case Offer(), Centre() as centre:
-                centre.offer()
-            case ApplyOuter(), Centre() as centre:
-                centre.apply()
-            case Approach(rate=rate), Centre() as centre:
-                centre.draw(rate)
-            case _:
-                raise AssertionError(f"{command} without a centre")
 
     def _compute(self, command: Compute | ComputeByDdp, step: int) -> int:
         pace = self._pace(step, command.parts)
@@ -232,8 +211,7 @@ class Interpreter:
             case Awaited():
                 exchange = handle.asked.finish()
                 handle.parameters.bring_back()
-                if self._centre is not None:
-                    self._centre.tell_loss()
+                self._own.took_answer()
                 times.take_up(exchange, handle.asked.client.server)
             case Computing():
                 handle.finish()

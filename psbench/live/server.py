@@ -13,13 +13,12 @@ from psbench.live.counters import Counters
 from psbench.live.job import DIVERGED, OK, Job, Report
 from psbench.live.letters import letters_over
 from psbench.live.messages import Kind, Request, Words
-from psbench.live.outer import stepped_by
 from psbench.live.server_times import ServerTimes
 from psbench.live.shard import ServedShard
 from psbench.live.transports import Transport
 from psbench.parameter_server import Apply, Drop, Reply
 from psbench.spec import ParameterServer, carrier
-from psbench.training import build_learner, rank_shares
+from psbench.training import build_learner, stepped_by
 from psbench.trial import Checkpoint, End, ServedTrial
 
 
@@ -52,7 +51,7 @@ class Server:
         self._letters = letters_over(transport)
         self._request = Words(Request)
         self._counters = Counters()
-        by, shares = stepped_by(strategy.outer), rank_shares(cell.global_batch, cell.workers)
+        by, shares = stepped_by(strategy.outer), job.plan.shares()
         self._shards = [
             ServedShard(
                 self.learner.store(span.start, span.stop, by=by, allocate=transport.allocate),

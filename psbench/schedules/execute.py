@@ -1,6 +1,6 @@
 """Carry a schedule out on all ranks in one process: the oracle for both engines."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,14 +9,23 @@ import numpy.typing as npt
 from psbench.parts import even_parts
 from psbench.schedules.schedule import Schedule
 
+Array = npt.NDArray[Any]
 
-def execute(schedule: Schedule, arrays: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+
+def execute(
+    schedule: Schedule,
+    arrays: Sequence[Array],
+    *,
+    rounded: Callable[[Array], Array] | None = None,
+) -> list[Array]:
     """Return what each rank holds after `schedule`, given what each holds before it.
 
     `arrays[rank]` is 1-D, strided or not, of one length and dtype on all ranks; it is not changed.
     The results are new contiguous arrays of that length and dtype. Reduces are `own + incoming`
-    in array order, so the bits are those any correct engine gives. Raises ValueError where the
-    arrays do not fit the schedule or one another; the schedule is not verified.
+    in array order, so the bits are those any correct engine gives. With `rounded`, which returns an
+    array rounded to what is sent, a rank rounds its own value of what it sends, too, and in the end
+    each that sent or received anything all it holds. Raises ValueError where the arrays do not fit
+    the schedule or one another; the schedule is not verified.
     """
     if len(arrays) != schedule.world:
         raise ValueError(f"{len(arrays)} arrays for a world of {schedule.world}; give one a rank")
@@ -28,9 +37,13 @@ def execute(schedule: Schedule, arrays: Sequence[npt.NDArray[Any]]) -> list[npt.
             )
     held = [array.copy() for array in arrays]
     bounds = even_parts(len(held[0]), schedule.num_chunks)
+    moved: set[int] = set()
     for round_ in schedule.rounds:
         begin, end = bounds[round_.start].tolist(), bounds[round_.stop].tolist()
         transfers = list(zip(round_.src.tolist(), begin, end, strict=True))
+        if rounded is not None:
+            for src, low, high in transfers:
+                held[src][low:high] = rounded(held[src][low:high])
         # All sends read the values from before the round.
         messages = [held[src][low:high].copy() for src, low, high in transfers]
         for i, dst in enumerate(round_.dst.tolist()):
@@ -39,4 +52,8 @@ def execute(schedule: Schedule, arrays: Sequence[npt.NDArray[Any]]) -> list[npt.
                 np.add(own, messages[i], out=own)
             else:
                 own[:] = messages[i]
-    return held
+        some = bounds[round_.start] < bounds[round_.stop]
+        moved |= {*round_.src[some].tolist(), *round_.dst[some].tolist()}
+    if rounded is None:
+        return held
+    return [rounded(own) if rank in moved else own for rank, own in enumerate(held)]

@@ -20,12 +20,14 @@ from psbench.spec.compute import Compute, Slow
 from psbench.spec.fields import cell_fields, varying_fields
 from psbench.spec.identity import cell_id
 from psbench.spec.json_schema import spec_schema
+from psbench.spec.links import LinkFigures, Network
 from psbench.spec.local_steps import DiLoCo, Easgd, LocalSgd
 from psbench.spec.names import (
     ALGORITHMS,
     CONSISTENCIES,
     DTYPES,
     ENGINES,
+    LINK_PRESETS,
     LR_RULES,
     MODELS,
     OPTIMIZERS,
@@ -52,6 +54,7 @@ __all__ = [
     "CONSISTENCIES",
     "DTYPES",
     "ENGINES",
+    "LINK_PRESETS",
     "LR_RULES",
     "MODELS",
     "NETWORK_VERSION",
@@ -71,11 +74,13 @@ __all__ = [
     "Ddp",
     "DiLoCo",
     "Easgd",
+    "LinkFigures",
     "LinkTimes",
     "LocalSgd",
     "LocalSteps",
     "ModelTask",
     "Native",
+    "Network",
     "NetworkFile",
     "NoSync",
     "Optimizer",

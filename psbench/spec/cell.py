@@ -18,6 +18,7 @@ from psbench.spec.batch import Batch, Count
 from psbench.spec.cluster import Cluster, gpus_for
 from psbench.spec.compute import Compute
 from psbench.spec.device import check_device, check_nccl, worker_device
+from psbench.spec.links import Network, NetworkField
 from psbench.spec.messages import MISSING, conflict, show, wrong
 from psbench.spec.names import Device, Engine, LrScaling, RealDevice, Reduce, Transport
 from psbench.spec.quantities import Duration
@@ -25,6 +26,7 @@ from psbench.spec.strategy import NEEDS_HOSTS, AllReduce, Bare, ParameterServer
 from psbench.spec.strategy_fits import check_strategy
 from psbench.spec.structure import Frozen
 from psbench.spec.task import Optimizer, PayloadTask, Task
+from psbench.spec.virtual import check_network, check_no_processes, check_virtual
 from psbench.units import count
 
 _HAVE_AN_ALL_REDUCE = ("auto", "gloo", "nccl")
@@ -78,8 +80,10 @@ class Cell(Frozen):
     """how lr grows with the workers whose samples an update rests on"""
     compute: Compute | None = None
     """how long computing a step takes; null: as long as it does"""
+    engine: Engine = "live"
+    """live: actors that move real bytes; simulated: the same in virtual time"""
     cluster: Cluster | None = Field(default=None, validate_default=True)
-    """which processes share a host; null: as Ray places them"""
+    """which processes share a host; null: as Ray places them, in virtual time a host each"""
     device: Device = "auto"
     """what workers compute on; auto: cuda where cluster.gpus_per_worker is set, else cpu"""
     pin: Pin = True
@@ -95,7 +99,8 @@ class Cell(Frozen):
     """steps between evaluations; null: at the end alone. With local steps a multiple of `every`:
     what is evaluated is what ranks have agreed on"""
     target: Target | None = None
-    engine: Engine = "live"
+    network: NetworkField | None = Field(default=None, validate_default=True)
+    """simulated: the network between ranks, by name or as a map"""
     transport: Transport = "auto"
     """what carries bytes between processes; auto: shared memory on a host, gloo between hosts"""
 
@@ -173,6 +178,13 @@ class Cell(Frozen):
                 raise conflict(f"slow: no rank {slow.rank} among {count(workers, 'worker')}")
         return compute
 
+    @field_validator("engine")
+    @classmethod
+    def _can_run_it(cls, engine: Engine, info: ValidationInfo) -> Engine:
+        if engine == "simulated":
+            check_virtual(info.data)
+        return engine
+
     @field_validator("cluster")
     @classmethod
     def _hosts_hold_the_workers(cls, cluster: Cluster | None, info: ValidationInfo) -> Any:
@@ -203,14 +215,23 @@ class Cell(Frozen):
     @classmethod
     def _one_server_clips(cls, cluster: Cluster | None, info: ValidationInfo) -> Any:
         strategy, workers = info.data.get("strategy"), info.data.get("workers", 0)
-        if isinstance(strategy, ParameterServer) and strategy.clip_norm is not None and workers:
-            servers = _servers(strategy, workers, cluster)
+        known = workers and "engine" in info.data
+        if known and isinstance(strategy, ParameterServer) and strategy.clip_norm is not None:
+            servers = _servers(strategy, workers, cluster, info.data["engine"])
             if servers > 1:
                 raise conflict(
                     f"strategy.clip_norm is by the norm of the whole vector, and {servers} servers"
                     " on these hosts keep parts of it; write strategy.servers: 1"
                 )
         return cluster
+
+    @field_validator("cluster", "device", "pin")
+    @classmethod
+    def _is_about_processes(cls, value: Any, info: ValidationInfo) -> Any:
+        name = str(info.field_name)
+        if info.data.get("engine") == "simulated" and value != cls.model_fields[name].default:
+            check_no_processes(value)
+        return value
 
     @field_validator("device")
     @classmethod
@@ -251,10 +272,21 @@ class Cell(Frozen):
             )
         return eval_every
 
+    @field_validator("network")
+    @classmethod
+    def _of_virtual_time(cls, network: Network | None, info: ValidationInfo) -> Network | None:
+        if "engine" in info.data:
+            check_network(network, info.data["engine"], info.data.get("strategy"))
+        return network
+
     @field_validator("transport")
     @classmethod
     def _carries_the_strategy(cls, transport: Transport, info: ValidationInfo) -> Transport:
         strategy = info.data.get("strategy")
+        if info.data.get("engine") == "simulated":
+            if transport != "auto":
+                raise conflict("nothing carries bytes in virtual time; leave it out")
+            return transport
         lacks = transport not in _HAVE_AN_ALL_REDUCE
         if lacks and strategy and needs_own_all_reduce(strategy):
             raise conflict(
@@ -280,7 +312,7 @@ class Cell(Frozen):
         served = carrier(self.strategy)
         if not isinstance(served, ParameterServer):
             return 0
-        return _servers(served, self.workers, self.cluster)
+        return _servers(served, self.workers, self.cluster, self.engine)
 
     @property
     def processes(self) -> int:
@@ -316,8 +348,9 @@ class Cell(Frozen):
 
     @property
     def ranks_per_host(self) -> int | None:
-        """Workers on each logical host but perhaps the last; None where no hosts are asked for."""
-        return self.cluster.per_host(self.workers) if self.cluster else None
+        """Workers on each logical host but perhaps the last; None where no hosts are asked for, and
+        Ray places them. In virtual time each worker then has a host of its own."""
+        return _per_host(self.workers, self.cluster, self.engine)
 
     @property
     def optimizer(self) -> Optimizer | None:
@@ -340,8 +373,15 @@ class Cell(Frozen):
         return f"{strategy_label(self.strategy)}, {count(self.workers, 'worker')}"
 
 
-def _servers(strategy: ParameterServer, workers: int, cluster: Cluster | None) -> int:
-    per_host = cluster.per_host(workers) if cluster and is_colocated(strategy) else None
+def _per_host(workers: int, cluster: Cluster | None, engine: Engine) -> int | None:
+    asked = cluster.per_host(workers) if cluster else None
+    return 1 if asked is None and engine == "simulated" else asked
+
+
+def _servers(
+    strategy: ParameterServer, workers: int, cluster: Cluster | None, engine: Engine
+) -> int:
+    per_host = _per_host(workers, cluster, engine) if is_colocated(strategy) else None
     return strategy.servers or (-(-workers // per_host) if per_host else 1)
 
 

@@ -1,14 +1,21 @@
 """A spec as plain data: copied, short names expanded, values put in by dotted path."""
 
+from collections.abc import Callable
 from typing import Any
 
+from psbench.spec.links import expand_preset
 from psbench.spec.messages import FieldError, FieldPath, show
 from psbench.spec.short_names import expand_shorthand
 
 MAX_DEPTH = 50
 LISTS_OF_FIELDS = ("include", "exclude")
 """The keys of a matrix that are no axes: lists of maps from dotted path to value."""
-_STRATEGIES = ("strategy", "strategy.over")
+_EXPANDED: dict[str, Callable[[Any], Any]] = {
+    "strategy": expand_shorthand,
+    "strategy.over": expand_shorthand,
+    "network": expand_preset,
+    "network.inside": expand_preset,
+}
 
 
 def plain(value: Any, path: FieldPath = ()) -> Any:
@@ -34,12 +41,13 @@ def plain(value: Any, path: FieldPath = ()) -> Any:
 
 
 def expand_shorthands(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the spec `document` with short strategy names expanded wherever they may stand.
+    """Return the spec `document` with short names of strategies and networks expanded wherever they
+    may stand.
 
-    Done before anything else, so that a dotted path can reach into a strategy that was named.
+    Done before anything else, so that a dotted path can reach into what was named.
     Whatever has a wrong type is left for validation to find.
     """
-    document = _with_named_strategy(document)
+    document = _expanded(document)
     matrix = document.get("matrix")
     if isinstance(matrix, dict):
         document["matrix"] = {key: _expand_entry(key, value) for key, value in matrix.items()}
@@ -64,12 +72,11 @@ def _expand_entry(key: str, value: Any) -> Any:
     if not isinstance(value, list):
         return value
     if key in LISTS_OF_FIELDS:
-        return [_with_named_strategy(one) if isinstance(one, dict) else one for one in value]
-    return [expand_shorthand(one) for one in value] if key in _STRATEGIES else value
+        return [_expanded(one) if isinstance(one, dict) else one for one in value]
+    return [_EXPANDED[key](one) for one in value] if key in _EXPANDED else value
 
 
-def _with_named_strategy(fields: dict[str, Any]) -> dict[str, Any]:
+def _expanded(fields: dict[str, Any]) -> dict[str, Any]:
     return {
-        key: expand_shorthand(value) if key in _STRATEGIES else value
-        for key, value in fields.items()
+        key: _EXPANDED[key](value) if key in _EXPANDED else value for key, value in fields.items()
     }

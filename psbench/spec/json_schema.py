@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from psbench.spec.cell import Cell
+from psbench.spec.names import LINK_PRESETS
 from psbench.spec.short_names import SHORTHANDS, numbered_pattern
 from psbench.spec.spec import Spec
 from psbench.spec.structure import field_paths, free_maps
@@ -20,9 +21,12 @@ def spec_schema() -> dict[str, Any]:
     cell = _relaxed(Cell.model_json_schema())
     own = _relaxed(Spec.model_json_schema())["properties"]
     cell["properties"]["strategy"] = _or_shorthand(cell["properties"]["strategy"])
+    cell["properties"]["network"] = _or_preset(cell["properties"]["network"])
     for model in cell["$defs"].values():
         if "over" in model["properties"]:
             model["properties"]["over"] = _or_shorthand(model["properties"]["over"])
+        if "inside" in model["properties"]:
+            model["properties"]["inside"] = _or_preset(model["properties"]["inside"])
     fields = _field_schemas(cell)
     properties = {"name": own["name"]} | cell["properties"]
     properties["matrix"] = _matrix_schema(fields, own["matrix"]["description"])
@@ -58,6 +62,11 @@ def _or_shorthand(schema: dict[str, Any]) -> dict[str, Any]:
     rest = {key: part for key, part in schema.items() if key != "anyOf"}
     names = [{"enum": list(SHORTHANDS)}, {"type": "string", "pattern": numbered_pattern()}]
     return {"anyOf": [*names, *schema["anyOf"]], **rest}
+
+
+def _or_preset(schema: dict[str, Any]) -> dict[str, Any]:
+    rest = {key: part for key, part in schema.items() if key != "anyOf"}
+    return {"anyOf": [{"enum": list(LINK_PRESETS)}, *schema["anyOf"]], **rest}
 
 
 def _field_schemas(cell: dict[str, Any]) -> dict[str, Any]:

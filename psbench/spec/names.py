@@ -42,7 +42,18 @@ LrRuleKind = Literal[
     "delay_compensated_adaptive",
 ]
 ServerPlacement = Literal["dedicated", "colocated"]
-Engine = Literal["live"]
+Engine = Literal["live", "simulated"]
+LinkPreset = Literal[
+    "ethernet-1g",
+    "ethernet-10g",
+    "ethernet-25g",
+    "ethernet-100g",
+    "rdma-100g",
+    "rdma-400g",
+    "nvlink",
+    "nvswitch",
+    "pcie",
+]
 Transport = Literal["auto", "gloo", "shared_memory", "object_store", "nccl"]
 RealDevice = Literal["cpu", "cuda"]
 Device = Literal["auto", RealDevice]
@@ -60,4 +71,5 @@ ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
 CONSISTENCIES: tuple[Consistency, ...] = get_args(Consistency)
 LR_RULES: tuple[LrRuleKind, ...] = get_args(LrRuleKind)
 ENGINES: tuple[Engine, ...] = get_args(Engine)
+LINK_PRESETS: tuple[LinkPreset, ...] = get_args(LinkPreset)
 TRANSPORTS: tuple[Transport, ...] = get_args(Transport)

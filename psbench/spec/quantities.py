@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from psbench.spec.messages import show, wrong
-from psbench.units import parse_bytes, parse_seconds
+from psbench.units import parse_bytes, parse_rate, parse_seconds
 
 
 def written(parse: Callable[[str], float], what: str, *, example: str) -> BeforeValidator:
@@ -28,6 +28,24 @@ Duration = Annotated[
     WithJsonSchema({"type": "string", "examples": ["20 ms", "50 us", "10 min"]}),
 ]
 """Seconds, written with a unit; as JSON in the base unit: "0.02 s"."""
+
+Delay = Annotated[
+    float,
+    Field(ge=0),
+    written(parse_seconds, "time", example="50 us"),
+    PlainSerializer(lambda seconds: f"{seconds!r} s", return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "examples": ["50 us", "0 s"]}),
+]
+"""Seconds as Duration, which may also be none."""
+
+Rate = Annotated[
+    float,
+    Field(gt=0),
+    written(parse_rate, "rate", example="10 Gbit/s"),
+    PlainSerializer(lambda rate: f"{rate!r} B/s", return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "examples": ["10 Gbit/s", "25 GB/s"]}),
+]
+"""Bytes a second, written with a unit; as JSON in the base unit: "1250000000.0 B/s"."""
 
 Size = Annotated[
     int,

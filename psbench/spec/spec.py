@@ -51,6 +51,7 @@ class Spec(Frozen):
     reduce: Any = None
     lr_scaling: Any = None
     compute: Any = None
+    engine: Any = None
     cluster: Any = None
     device: Any = None
     pin: Any = None
@@ -59,7 +60,7 @@ class Spec(Frozen):
     warmup: Any = None
     eval_every: Any = None
     target: Any = None
-    engine: Any = None
+    network: Any = None
     transport: Any = None
     workers: Any = None
     strategy: Any = None

@@ -1,9 +1,8 @@
 """What is learned: tasks, batches, flat vectors, the torch store, the single-process reference."""
 
-from psbench.training.batches import rank_shares
-from psbench.training.centre import Centre
 from psbench.training.check import check_task, check_tasks
 from psbench.training.learner import Learner, Wrap, build_learner, vector_nbytes
+from psbench.training.own_vectors import OwnVectors, stepped_by
 from psbench.training.progress import Progress
 from psbench.training.reference import ReferenceStep, bare_loop, reference
 from psbench.training.store import ElasticStore, Store, TorchStore
@@ -20,10 +19,10 @@ from psbench.training.tasks import (
 __all__ = [
     "DTYPES",
     "TASKS",
-    "Centre",
     "Data",
     "ElasticStore",
     "Learner",
+    "OwnVectors",
     "Progress",
     "ReferenceStep",
     "Store",
@@ -36,8 +35,8 @@ __all__ = [
     "check_task",
     "check_tasks",
     "data_digest",
-    "rank_shares",
     "reference",
+    "stepped_by",
     "vector_nbytes",
     "working_folder",
 ]

@@ -43,11 +43,3 @@ def rank_slice(batch: int, world: int, rank: int) -> slice:
     """Return the even part of a global batch that `rank` trains on."""
     bounds = even_parts(batch, world)
     return slice(int(bounds[rank]), int(bounds[rank + 1]))
-
-
-def rank_shares(batch: int, world: int) -> list[float]:
-    """Return the part of a global batch that each rank takes; even ones of a batch of none."""
-    if batch == 0:
-        return [1 / world] * world
-    slices = [rank_slice(batch, world, rank) for rank in range(world)]
-    return [(part.stop - part.start) / batch for part in slices]

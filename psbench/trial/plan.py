@@ -1,8 +1,17 @@
 """What a trial's cell names, as objects: its strategy, its servers' rules, its computing times."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from psbench.network import ComputeTime, Slowness
+from psbench.network import (
+    PRESETS,
+    ComputeTime,
+    Link,
+    Slowness,
+    Topology,
+    logical_hosts,
+    share_computed,
+)
 from psbench.parameter_server import (
     LEARNING_RATES,
     Asynchronous,
@@ -13,7 +22,18 @@ from psbench.parameter_server import (
     Staleness,
     Synchronous,
 )
-from psbench.spec import AllReduce, LocalSteps, ParameterServer, Trial, carrier
+from psbench.parts import even_parts
+from psbench.spec import (
+    AllReduce,
+    LinkFigures,
+    LocalSteps,
+    Network,
+    ParameterServer,
+    Trial,
+    carrier,
+    is_colocated,
+    read_network,
+)
 from psbench.strategies import STRATEGIES, Span, Strategy, shards_of
 
 _NOT_OF_A_STEP = (
@@ -87,6 +107,15 @@ class Plan:
         options = strategy.lr_rule.model_dump(exclude={"kind"})
         return LEARNING_RATES[strategy.lr_rule.kind](**options)
 
+    def shares(self) -> list[float]:
+        """Return the part of a global batch that each rank takes; even ones of a batch of none."""
+        cell = self.trial.cell
+        batch = cell.global_batch
+        if batch == 0:
+            return [1 / cell.workers] * cell.workers
+        bounds = even_parts(batch, cell.workers)
+        return [own / batch for own in (bounds[1:] - bounds[:-1]).tolist()]
+
     def server_spans(self, numel: int, itemsize: int, server: int) -> list[Span]:
         """Return the shards of a server, of flat vectors as of `strategy`."""
         cell = self.trial.cell
@@ -111,6 +140,50 @@ class Plan:
             seed=self.trial.seed,
             repeat=self.trial.repeat,
         )
+
+    def share_computed(self) -> Callable[[int, int], float]:
+        """Return what says after which share of a step's computing the gradients from an element
+        on, of so many, are known."""
+        return lambda start, numel: share_computed(1.0 - start / numel if numel else 1.0)
+
+    def topology(self) -> Topology:
+        """Return the network between the ranks, then the servers, of a trial in virtual time.
+
+        Raises SpecError for a file that cannot be read.
+        """
+        cell = self.trial.cell
+        assert cell.network is not None
+        assert cell.ranks_per_host is not None
+        between = _link(cell.network)
+        return Topology(
+            hosts=logical_hosts(
+                workers=cell.workers,
+                servers=cell.servers,
+                ranks_per_host=cell.ranks_per_host,
+                colocated=is_colocated(cell.strategy),
+            ),
+            between=between,
+            inside=_link(cell.network.inside) if cell.network.inside else None,
+            hosts_per_group=cell.network.hosts_per_group,
+            oversubscription=cell.network.oversubscription,
+        )
+
+
+def _link(written: LinkFigures) -> Link:
+    """Return a link as it is written, the rest as of its preset or file."""
+    if written.preset is not None:
+        costs = PRESETS[written.preset].costs()
+    elif isinstance(written, Network) and written.file is not None:
+        costs = dict(read_network(written.file).link)
+    else:
+        costs = dict.fromkeys(("latency", "overhead", "byte_time", "reduce_time"), 0.0)
+    own = {
+        "latency": written.latency,
+        "overhead": written.overhead,
+        "byte_time": written.bandwidth and 1.0 / written.bandwidth,
+        "reduce_time": written.reduce_bandwidth and 1.0 / written.reduce_bandwidth,
+    }
+    return Link(**{**costs, **{name: value for name, value in own.items() if value is not None}})
 
 
 def elements(bucket: int | None, itemsize: int) -> int | None:

@@ -77,7 +77,7 @@ ABSENT = object()
         ({"target": {"accuracy": 1.5}}, "target.accuracy: must be at most 1, got 1.5"),
         ({"target": {"accuracy": 0}}, "target.accuracy: must be greater than 0, got 0"),
         ({"target": {"loss": math.inf}}, "target.loss: must be finite, got inf"),
-        ({"engine": "simulated"}, "engine: unknown engine 'simulated' (known: live)"),
+        ({"engine": "virtual"}, "engine: unknown engine 'virtual' (known: live, simulated)"),
         (
             {"transport": "glo"},
             "transport: unknown transport 'glo'; did you mean 'gloo'?"

@@ -1,0 +1,172 @@
+"""A parameter server in virtual time: one request after the other, as a live server's loop."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from psbench.parameter_server import Apply, Decision, Drop, Reply
+from psbench.simulated.events import EventQueue, Message, Wire
+from psbench.simulated.served.letters import Kind, Request
+from psbench.simulated.served.shard import VirtualShard
+from psbench.simulated.vectors import Vectors
+from psbench.trial import End, ServedTrial
+
+
+class VirtualServer:
+    """The server at a node of the wire. It takes requests in the order in which they are all there;
+    an update keeps it from the next one, sending does not."""
+
+    def __init__(
+        self,
+        node: int,
+        shards: Sequence[VirtualShard],
+        trial: ServedTrial,
+        *,
+        decides: bool,
+        queue: EventQueue,
+        wire: Wire,
+        vectors: Vectors,
+        answered: Callable[[Message], object],
+    ) -> None:
+        """`answered` takes an answer at its worker. The server that `decides` says in its answers
+        how the trial ends."""
+        self.node = node
+        self.shards = shards
+        self.trial = trial
+        self.applying_s = 0.0
+        """seconds of the timed part spent making versions"""
+        self.port_busy = (0.0, 0.0)
+        """seconds of the timed part in which its port was sending, receiving"""
+        self._port_before: tuple[float, float] | None = None
+        self._port_known = False
+        self._decides = decides
+        self._queue = queue
+        self._wire = wire
+        self._vectors = vectors
+        self._answered = answered
+        self.moved = [0, 0, 0, 0]
+        """bytes sent and received, messages sent and received"""
+        self._requests: deque[Message] = deque()
+        self._busy = False
+
+    def hear(self, message: Message) -> None:
+        """Take a request that has come; turn to it once those before it are done."""
+        self._requests.append(message)
+        self.moved[1] += message.nbytes
+        self.moved[3] += message.nbytes > 0
+        if not self._busy:
+            self._busy = True
+            self._turn()
+
+    def _turn(self) -> None:
+        """Turn to the next request, and to those behind it, until one takes time."""
+        while self._requests:
+            message = self._requests.popleft()
+            request: Request = message.content
+            shard = self.shards[request.shard]
+            decisions = shard.hear(request, message.sent_s, self._queue.now)
+            if not self._carry_out(decisions, 0, shard, request, None):
+                return
+        self._busy = False
+
+    def _go_on(
+        self,
+        decisions: Sequence[Decision],
+        done: int,
+        shard: VirtualShard,
+        request: Request,
+        began: float,
+    ) -> None:
+        """An update is over: make its version, and carry out what is left."""
+        if self._carry_out(decisions, done, shard, request, began):
+            self._turn()
+
+    def _carry_out(
+        self,
+        decisions: Sequence[Decision],
+        done: int,
+        shard: VirtualShard,
+        request: Request,
+        began: float | None,
+    ) -> bool:
+        """Carry out decisions from number `done` on, the first of which `began` then where it takes
+        time. False where an update takes time: what is left follows when it is over."""
+        due: int | None = None
+        for number in range(done, len(decisions)):
+            decision = decisions[number]
+            match decision:
+                case Apply():
+                    seconds = shard.update_seconds(decision)
+                    if seconds > 0 and began is None:
+                        if due is not None:
+                            self._keep(due)
+                        now = self._queue.now
+                        self._queue.at(
+                            now + seconds, self._go_on, decisions, number, shard, request, now
+                        )
+                        return False
+                    if due is not None:
+                        self._keep(due)  # before the next version is made of it
+                    due = self._make(decision, shard, began)
+                    began = None
+                case Drop():
+                    shard.drop(decision, left=request.kind == Kind.LEAVE)
+                case Reply():
+                    self._answer(decision, shard)
+        if due is not None:
+            self._keep(due)
+        return True
+
+    def _make(self, decision: Apply, shard: VirtualShard, began: float | None) -> int | None:
+        """Make a version; return it if its parameters are to be evaluated."""
+        now = self._queue.now
+        if began is not None and self.trial.clock.running:
+            self.applying_s += now - began
+        workers = shard.apply(decision, now if began is None else began, now)
+        if shard is not self.shards[0]:
+            return None
+        self.trial.on_version(decision.version, workers, self._loss())
+        self._watch_port()
+        due = self._vectors.carries_loss and self.trial.evaluation_due(decision.version)
+        return decision.version if due else None
+
+    def begin(self) -> None:
+        """The first step is about to start on all workers."""
+        self.trial.begin()
+        self._watch_port()
+
+    def _watch_port(self) -> None:
+        """See how long the port has been busy, when the timed part begins and when it ends."""
+        clock = self.trial.clock
+        if clock.running and self._port_before is None:
+            self._port_before = self._wire.busy(self.node)
+        if self.trial.end is not End.GO_ON and not self._port_known:
+            self._port_known = True
+            now = self._wire.busy(self.node)
+            before = self._port_before or now
+            self.port_busy = (now[0] - before[0], now[1] - before[1])
+
+    def _loss(self) -> float | None:
+        if not (self._decides and self._vectors.carries_loss):
+            return None
+        return self._vectors.last(self.shards[-1].parameters)
+
+    def _answer(self, reply: Reply, shard: VirtualShard) -> None:
+        end = self.trial.end if self._decides else End.GO_ON
+        answer = shard.answer(reply, end, self._queue.now)
+        self.moved[0] += shard.nbytes
+        self.moved[2] += shard.nbytes > 0
+        self._wire.send(Message(self.node, reply.worker, shard.nbytes, answer, self._answered))
+
+    def part(self, step: int) -> Any:
+        """Return this server's part of the parameters that are evaluated as those of `step`: its
+        version of that step or, if the trial ended before it made that, the last it made."""
+        made = (point.parameters for point in self.trial.checkpoints if point.step == step)
+        return next(made, self._parameters())
+
+    def _keep(self, version: int) -> None:
+        """Keep a copy of the parameters, which are of that version, for evaluation."""
+        self.trial.keep(version, self._parameters())
+
+    def _parameters(self) -> Any:
+        return self._vectors.join([shard.parameters for shard in self.shards])

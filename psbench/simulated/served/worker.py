@@ -1,0 +1,227 @@
+"""A worker in virtual time that goes through servers: it carries a strategy's commands out."""
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import numpy as np
+
+from psbench.parameter_server import Push as PushOfCore
+from psbench.results import StepRow
+from psbench.simulated.costs import Costs
+from psbench.simulated.events import EventQueue, Message, Wire
+from psbench.simulated.served.letters import Answer, Kind, Request
+from psbench.simulated.served.notes import Notes
+from psbench.simulated.vectors import RankVectors
+from psbench.spec import Cell
+from psbench.strategies import Command, Compute, Push, Ready, Shard, Strategy, Wait
+from psbench.trial import End
+
+
+class Asked:
+    """A push under way, and its answer once that has come."""
+
+    __slots__ = ("answer", "came_s", "entered_s", "pulled_version", "shard")
+
+    def __init__(self, shard: Shard, entered_s: float, pulled_version: int) -> None:
+        self.shard = shard
+        self.entered_s = entered_s
+        self.pulled_version = pulled_version
+        self.answer: Answer | None = None
+        self.came_s = 0.0
+
+
+class Computing:
+    """A backward pass under way."""
+
+    __slots__ = ("begun_s", "samples", "seconds")
+
+    def __init__(self, begun_s: float, seconds: float, samples: int) -> None:
+        self.begun_s = begun_s
+        self.seconds = seconds
+        self.samples = samples
+
+
+class VirtualWorker:
+    """A rank from its first step until the servers say that the trial is over."""
+
+    def __init__(
+        self,
+        rank: int,
+        cell: Cell,
+        strategy: Strategy,
+        vectors: RankVectors,
+        costs: Costs,
+        *,
+        numel: int,
+        itemsize: int,
+        queue: EventQueue,
+        wire: Wire,
+        heard: Callable[[Message], object],
+        finished: Callable[[StepRow], object],
+    ) -> None:
+        """`heard` takes a request at its server, `finished` the row of a step."""
+        self.rank = rank
+        self.pushes_sent = 0
+        self.pushes_answered = 0
+        self.moved = np.zeros(4, dtype=np.int64)
+        """bytes sent and received, messages sent and received, of all steps"""
+        self.left = False
+        self._cell = cell
+        self._strategy = strategy
+        self._vectors = vectors
+        self._costs = costs
+        self._numel = numel
+        self._itemsize = itemsize
+        self._queue = queue
+        self._wire = wire
+        self._heard = heard
+        self._finished = finished
+        self._asked: dict[tuple[int, int], Asked] = {}
+        self._versions: dict[tuple[int, int], int] = {}
+        self._seqs: dict[tuple[int, int], int] = {}
+        self._shards: dict[tuple[int, int], Shard] = {}
+        self._waits_for: Asked | None = None
+        self._step = 0
+        self._commands: Generator[Command, object, None] = strategy.step(0)
+        self._notes = Notes(0.0)
+
+    def open(self, shard: Shard, parameters: Any) -> None:
+        """Take a shard's initial parameters, before the first step."""
+        key = (shard.server, shard.span.index)
+        self._shards[key] = shard
+        self._versions[key], self._seqs[key] = 0, -1
+        self._vectors.take(shard.span, parameters)
+
+    def begin(self) -> None:
+        """Make the first step now."""
+        self._notes = Notes(self._queue.now)
+        self._go_on(None)
+
+    def _go_on(self, handle: object) -> None:
+        """Carry out commands, the last of which is answered by `handle`, until one takes time."""
+        send = self._commands.send
+        while True:
+            try:
+                command = send(handle)
+            except StopIteration:
+                self._end_step()
+                return
+            if isinstance(command, Push):
+                handle = self._push(command.shard)
+            elif isinstance(command, Wait):
+                if not self._waited(command.handle):
+                    return
+                handle = None
+            elif isinstance(command, Compute):
+                if not command.overlap:
+                    seconds = self._compute(command)
+                    self._queue.at(self._queue.now + seconds, self._go_on, None)
+                    return
+                handle = self._start(command)
+            elif isinstance(command, Ready):
+                computing = command.handle
+                assert isinstance(computing, Computing)
+                share = self._costs.known_after(command.bucket.start, self._numel)
+                if not self._passed(computing.begun_s + computing.seconds * share):
+                    return
+                handle = None
+            else:
+                self._vectors.update(command)
+                self._notes.update_s += self._costs.update
+                if not self._passed(self._queue.now + self._costs.update):
+                    return
+                handle = None
+
+    def _passed(self, moment: float) -> bool:
+        """Say whether a moment is over; if not, go on then."""
+        if moment <= self._queue.now:
+            return True
+        self._queue.at(moment, self._go_on, None)
+        return False
+
+    def _compute(self, command: Compute) -> float:
+        self._notes.samples += self._vectors.compute(command, self._step)
+        seconds = self._costs.compute(self.rank, self._step, command.parts)
+        self._notes.compute_s += seconds
+        return seconds
+
+    def _start(self, command: Compute) -> Computing:
+        samples = self._vectors.compute(command, self._step)
+        seconds = self._costs.compute(self.rank, self._step, command.parts)
+        return Computing(self._queue.now, seconds, samples)
+
+    def _push(self, shard: Shard) -> Asked:
+        key = (shard.server, shard.span.index)
+        version = self._versions[key]
+        seq = self._seqs[key] = self._seqs[key] + 1
+        asked = self._asked[key] = Asked(shard, self._queue.now, version)
+        self._notes.enters.append(self._queue.now)
+        push = PushOfCore(worker=self.rank, seq=seq, pulled_version=version)
+        vector = self._vectors.gradients(shard.span)
+        request = Request(Kind.PUSH, self.rank, shard.span.index, push, vector)
+        nbytes = (shard.span.stop - shard.span.start) * self._itemsize
+        self._post(shard, nbytes, request)
+        self.pushes_sent += 1
+        self._notes.sent(nbytes)
+        return asked
+
+    def _post(self, shard: Shard, nbytes: int, request: Request) -> None:
+        node = self._cell.workers + shard.server
+        self._wire.send(Message(self.rank, node, nbytes, request, self._heard))
+
+    def take(self, message: Message) -> None:
+        """Take an answer that has come."""
+        answer: Answer = message.content
+        asked = self._asked.pop((message.src - self._cell.workers, answer.shard))
+        asked.answer, asked.came_s = answer, self._queue.now
+        self._notes.received(message.nbytes)
+        if self._waits_for is asked:
+            self._waits_for = None
+            self._took(asked)
+            self._go_on(None)
+
+    def _waited(self, handle: object) -> bool:
+        """Take what a handle stands for, if it has come; if not, go on once it has."""
+        if isinstance(handle, Computing):
+            self._notes.samples += handle.samples
+            self._notes.compute_s += handle.seconds
+            return self._passed(handle.begun_s + handle.seconds)
+        assert isinstance(handle, Asked)
+        if handle.answer is None:
+            self._waits_for = handle
+            return False
+        self._took(handle)
+        return True
+
+    def _took(self, asked: Asked) -> None:
+        answer, shard = asked.answer, asked.shard
+        assert answer is not None
+        self._vectors.take(shard.span, answer.parameters)
+        self._versions[shard.server, shard.span.index] = answer.version
+        self.pushes_answered += 1
+        self._notes.take_up(answer, shard.server, asked.pulled_version, asked.came_s)
+
+    def _end_step(self) -> None:
+        self.moved += np.array(self._notes.moved)
+        self._finished(
+            self._notes.row(
+                rank=self.rank,
+                step=self._step,
+                warmup=self._step < self._cell.warmup,
+                loss=self._vectors.loss(),
+                end_s=self._queue.now,
+            )
+        )
+        if self._notes.end is not End.GO_ON:
+            self._leave()
+            return
+        self._step += 1
+        self._commands = self._strategy.step(self._step)
+        self._notes = Notes(self._queue.now)
+        self._go_on(None)
+
+    def _leave(self) -> None:
+        """Tell all servers that this worker will not push again."""
+        self.left = True
+        for shard in self._shards.values():
+            self._post(shard, 0, Request(Kind.LEAVE, self.rank, shard.span.index))
