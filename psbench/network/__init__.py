@@ -5,9 +5,11 @@ from psbench.network.fit import LinkFit, Observation, fit_link, one_way, reducti
 from psbench.network.hosts import logical_hosts
 from psbench.network.link import Link
 from psbench.network.measured import Network, Timing
+from psbench.network.presets import PRESETS
 from psbench.network.topology import Topology
 
 __all__ = [
+    "PRESETS",
     "ComputeTime",
     "Link",
     "LinkFit",
