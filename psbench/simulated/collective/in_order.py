@@ -12,13 +12,18 @@ import numpy as np
 
 from psbench.network import Topology
 from psbench.schedules import Round
+from psbench.simulated.collective.occupied import Occupied
 from psbench.simulated.collective.outcome import Outcome
 from psbench.simulated.collective.serve_round import serve_round
 from psbench.simulated.collective.transfers import Collective, FloatArray, IntArray
 
 
 def simulate_in_order(
-    collectives: Sequence[Collective], topology: Topology, *, in_turn: bool = True
+    collectives: Sequence[Collective],
+    topology: Topology,
+    *,
+    in_turn: bool = True,
+    occupied: Occupied | None = None,
 ) -> Outcome | None:
     """Simulate as `reference.simulate_by_events` does, to the last bit, a round at a time; None
     where the order at a port depends on timing, or ranks share what messages need.
@@ -29,7 +34,7 @@ def simulate_in_order(
         return None
     link, world = topology.between, collectives[0].schedule.world
     costs = (link.latency + link.overhead, link.overhead, link.byte_time, link.reduce_time)
-    ports = Ports(world)
+    ports = Ports(topology, occupied or Occupied.nothing(topology))
     starts, finishes = np.empty((2, len(collectives), world))
     entered = np.full(world, -np.inf)
     for number, collective in enumerate(collectives):
@@ -40,15 +45,17 @@ def simulate_in_order(
             if not ports.serve(own, bounds, entered, costs):
                 return None
         finishes[number] = entered
-    cards = np.zeros((2, max(topology.hosts) + 1))
+    free = ports.occupied()
+    cards = np.zeros_like(free.cards)
     cards[:, list(topology.hosts)] = ports.bytes_busy
     return Outcome(
         starts=starts,
         finishes=finishes,
         ports=ports.busy[:2],
         cards=cards,
-        uplinks=np.zeros((2, 1)),
+        uplinks=np.zeros_like(free.uplinks),
         adding=ports.busy[2],
+        occupied=free,
     )
 
 
@@ -56,10 +63,15 @@ class Ports:
     """The ports of all ranks, out and in, and their adding: from when on each is free, how long it
     was busy, and with bytes."""
 
-    def __init__(self, world: int) -> None:
+    def __init__(self, topology: Topology, occupied: Occupied) -> None:
+        self._hosts, self._occupied = list(topology.hosts), occupied
+        world = len(self._hosts)
         self.busy = np.zeros((3, world))
         self.bytes_busy = np.zeros((2, world))
-        self._free = np.zeros((3, world))
+        # of those that are no port the first message needs both, and what follows the port alone
+        begin = np.maximum(occupied.ports, occupied.cards[:, self._hosts])
+        self._free = np.concatenate([begin, occupied.adders[np.newaxis]])
+        self._card_free = np.zeros((2, world))
         self._latest = np.full((2, world), -np.inf)  # when the last message was ready
         self._done = np.empty(world)
 
@@ -70,6 +82,17 @@ class Ports:
         a port are not ready in the order of the schedule."""
         served: bool = serve_round(
             own.src, own.dst, own.start, own.stop, own.reduce, bounds, entered, self._done,
-            self._free, self.busy, self.bytes_busy, self._latest, *costs,
+            self._free, self._card_free, self.busy, self.bytes_busy, self._latest, *costs,
         )  # fmt: skip
         return served
+
+    def occupied(self) -> Occupied:
+        """Return from when on what is free."""
+        served = self._latest > -np.inf
+        left = self._occupied.copy()
+        left.ports[served] = self._free[:2][served]
+        cards = left.cards[:, self._hosts]
+        cards[served] = self._card_free[served]
+        left.cards[:, self._hosts] = cards
+        left.adders[:] = self._free[2]
+        return left

@@ -6,7 +6,7 @@ from numba import njit
 @njit(cache=True)
 def serve_round(
     src, dst, start, stop, reduce, bounds, entered, done,
-    free, busy, bytes_busy, latest, wire, overhead, byte_time, reduce_time,
+    free, card_free, busy, bytes_busy, latest, wire, overhead, byte_time, reduce_time,
 ):  # fmt: skip
     """Serve a round; see `in_order.Ports`. All of shape (ports,) or (2 or 3, ports), in seconds."""
     done[:] = entered
@@ -22,16 +22,18 @@ def serve_round(
         latest[0, sender] = entered[sender]
         begin = max(entered[sender], free[0, sender])
         free[0, sender] = begin + hold
+        card_free[0, sender] = begin + seconds
         busy[0, sender] += hold
         bytes_busy[0, sender] += seconds
         done[sender] = max(done[sender], begin + hold)
         ready = begin + wire
-        if ready < latest[1, receiver]:
-            return False
+        if ready <= latest[1, receiver] and (ready < latest[1, receiver] or ready == begin):
+            return False  # a message that takes no time may come of one that is behind it
         latest[1, receiver] = ready
         begin = max(ready, free[1, receiver])
         end = begin + hold
         free[1, receiver] = end
+        card_free[1, receiver] = begin + seconds
         busy[1, receiver] += hold
         bytes_busy[1, receiver] += seconds
         if reduce[i]:
