@@ -1,127 +1,13 @@
-"""Collectives in virtual time: against closed forms, and every way of simulating against the model
-that is slow and obvious."""
-
-import os
+"""Collectives in virtual time, against closed forms."""
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from psbench.network import Link, Topology
-from psbench.schedules import ALGORITHMS, COSTS, Round, Schedule, schedule_for, traffic
-from psbench.simulated.collective import Collective, simulate
-from psbench.simulated.collective.compiled import simulate_compiled
-from psbench.simulated.collective.in_order import simulate_in_order
-from psbench.simulated.collective.reference import simulate_by_events
+from psbench.schedules import ALGORITHMS, COSTS, Schedule, schedule_for, traffic
+from psbench.simulated.collective import Collective, Occupied, simulate
 
 LINK = Link(latency=5e-6, overhead=1e-6, byte_time=1e-9, reduce_time=2e-10)
-INSIDE = Link(latency=1e-6, overhead=2e-6, byte_time=1e-10, reduce_time=3e-10)
-EXAMPLES = int(os.environ.get("PSBENCH_SCHEDULES", "100"))
-many = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
-
-# ties and near misses are what orders depend on: few moments, and multiples of the link's times
-MOMENTS = st.sampled_from([0.0, 1e-6, 2e-6, 6e-6, 2.5e-5])
-
-
-def round_of(*transfers):
-    """Return a round of (src, dst, start, stop, reduce)."""
-    columns = zip(*transfers, strict=True) if transfers else [[]] * 5
-    src, dst, start, stop, reduce = (np.array(column) for column in columns)
-    integers = [own.astype(np.int64) for own in (src, dst, start, stop)]
-    names = ("src", "dst", "start", "stop")
-    return Round(**dict(zip(names, integers, strict=True)), reduce=reduce.astype(np.bool_))
-
-
-@st.composite
-def rounds(draw, world, num_chunks):
-    """Return a round of any transfers: time does not care whether they sum anything."""
-    if world == 1:
-        return round_of()
-    transfers = []
-    for _ in range(draw(st.integers(0, 6))):
-        src, hop = draw(st.integers(0, world - 1)), draw(st.integers(1, world - 1))
-        start = draw(st.integers(0, num_chunks - 1))
-        stop = draw(st.integers(start + 1, num_chunks))
-        transfers.append((src, (src + hop) % world, start, stop, draw(st.booleans())))
-    return round_of(*transfers)
-
-
-@st.composite
-def in_flight(draw):
-    """Return collectives of one world that are in flight together."""
-    world = draw(st.integers(1, 6))
-    collectives = []
-    for _ in range(draw(st.integers(1, 3))):
-        num_chunks = draw(st.integers(1, 5))
-        schedule = Schedule(
-            world=world,
-            num_chunks=num_chunks,
-            rounds=draw(st.lists(rounds(world, num_chunks), max_size=4)),
-        )
-        starts = np.array(draw(st.lists(MOMENTS, min_size=world, max_size=world)))
-        collectives.append(
-            Collective(schedule=schedule, numel=draw(st.integers(0, 3000)), starts=starts)
-        )
-    return collectives
-
-
-@st.composite
-def topologies(draw, world):
-    per_host = draw(st.integers(1, 3))
-    return Topology(
-        hosts=tuple(rank // per_host for rank in range(world)),
-        between=LINK,
-        inside=draw(st.sampled_from([None, INSIDE])),
-        hosts_per_group=draw(st.sampled_from([None, 1, 2])),
-        oversubscription=draw(st.sampled_from([1.0, 2.0, 3.5])),
-    )
-
-
-def assert_same(outcome, reference):
-    """Moments are equal to the bit; sums of what was busy are, but for their order."""
-    assert np.array_equal(outcome.starts, reference.starts)
-    assert np.array_equal(outcome.finishes, reference.finishes)
-    for name in ("ports", "cards", "uplinks", "adding"):
-        np.testing.assert_allclose(
-            getattr(outcome, name), getattr(reference, name), rtol=1e-12, err_msg=name
-        )
-
-
-@many
-@given(collectives=in_flight(), in_turn=st.booleans(), data=st.data())
-def test_compiled_events_are_the_model_to_the_bit(collectives, in_turn, data):
-    topology = data.draw(topologies(collectives[0].schedule.world))
-    reference = simulate_by_events(collectives, topology, in_turn=in_turn)
-    assert_same(simulate_compiled(collectives, topology, in_turn=in_turn), reference)
-    assert_same(simulate(collectives, topology, in_turn=in_turn), reference)
-
-
-@many
-@given(collectives=in_flight())
-def test_serving_in_order_is_the_model_to_the_bit_or_is_not_done(collectives):
-    topology = Topology.flat(collectives[0].schedule.world, LINK)
-    outcome = simulate_in_order(collectives, topology)
-    if outcome is not None:
-        assert_same(outcome, simulate_by_events(collectives, topology))
-
-
-def test_an_order_that_depends_on_timing_is_seen():
-    # rank 2 is sent to by 0 in round 0 and by 1 in round 1, which here is ready long before 0
-    schedule = Schedule(
-        world=4, num_chunks=1, rounds=[round_of((0, 2, 0, 1, 1)), round_of((1, 2, 0, 1, 1))]
-    )
-    topology = Topology.flat(4, LINK)
-
-    def collectives(late):
-        starts = np.array([late, 0.0, 0.0, 0.0])
-        return [Collective(schedule=schedule, numel=1000, starts=starts)]
-
-    assert simulate_in_order(collectives(0.0), topology) is not None
-    late = collectives(1e-3)
-    assert simulate_in_order(late, topology) is None
-    # served at once, the second leaves the port long before the first comes
-    assert simulate(late, topology).finish == pytest.approx(1e-3 + 1e-6 + 5e-6 + 5e-6 + 0.8e-6)
 
 
 @pytest.mark.parametrize("chunks_each", [1, 3])
@@ -165,7 +51,7 @@ def test_what_is_busy_is_the_traffic(name, world, per_host):
         np.testing.assert_allclose(outcome.ports[side], port, rtol=1e-9)
 
 
-def test_ranks_of_a_host_queue_for_its_card():
+def test_ranks_of_a_host_queue_for_its_card(round_of):
     # two pairs, each rank of host 0 sends to one of host 1: bytes follow one another on the card
     topology = Topology(hosts=(0, 0, 1, 1), between=LINK)
     schedule = Schedule(world=4, num_chunks=1, rounds=[round_of((0, 2, 0, 1, 0), (1, 3, 0, 1, 0))])
@@ -180,7 +66,7 @@ def test_ranks_of_a_host_queue_for_its_card():
     assert busiest.share == pytest.approx(2 * seconds / (alone + seconds))
 
 
-def test_a_message_that_waits_for_its_port_lets_another_pass():
+def test_a_message_that_waits_for_its_port_lets_another_pass(round_of):
     # rank 2 is taken up by rank 1's long message; rank 0's to rank 2 waits in the network, and its
     # next one, to rank 3, goes on its way meanwhile
     schedule = Schedule(
@@ -195,7 +81,7 @@ def test_a_message_that_waits_for_its_port_lets_another_pass():
     assert outcome.finishes[0, 2] > 25_000 * 4 * LINK.byte_time
 
 
-def test_an_uplink_that_is_oversubscribed_is_what_binds():
+def test_an_uplink_that_is_oversubscribed_is_what_binds(round_of):
     # 2 groups of 2 hosts; both hosts of the first send to the second
     schedule = Schedule(world=4, num_chunks=1, rounds=[round_of((0, 2, 0, 1, 0), (1, 3, 0, 1, 0))])
     seconds = 4_000_000 * LINK.byte_time
@@ -227,6 +113,66 @@ def test_a_rank_begins_a_bucket_when_it_is_done_with_the_one_before_and_ready():
     together = simulate([first, first], Topology.flat(2, LINK), in_turn=False)
     assert (together.starts == 0.0).all()
     assert together.finish < 2 * outcome.finishes[0].max()
+
+
+def test_what_an_earlier_call_left_busy_delays_a_later_one(round_of):
+    # a long message to rank 1; rank 2, which has no part in it, sends rank 1 one of the next step
+    topology = Topology.flat(3, LINK)
+
+    def step(src, numel, occupied):
+        schedule = Schedule(world=3, num_chunks=1, rounds=[round_of((src, 1, 0, 1, 1))])
+        return simulate([Collective(schedule=schedule, numel=numel)], topology, occupied=occupied)
+
+    first = step(0, 250_000, None)
+    port = LINK.overhead + 1_000_000 * LINK.byte_time
+    arrives = LINK.overhead + LINK.latency
+    added = arrives + port + 1_000_000 * LINK.reduce_time
+    np.testing.assert_allclose(first.occupied.ports, [[port, 0, 0], [0, arrives + port, 0]])
+    np.testing.assert_allclose(first.occupied.adders, [0, added, 0])
+    second = step(2, 250, first.occupied)
+    short = LINK.overhead + 1000 * LINK.byte_time
+    assert second.finishes[0, 2] == pytest.approx(short)
+    # it is received behind the first, and added when that is
+    assert second.occupied.ports[1, 1] == pytest.approx(arrives + port + short)
+    assert second.finishes[0, 1] == pytest.approx(added + 1000 * LINK.reduce_time)
+    assert second.occupied.ports[0].tolist() == [port, 0.0, second.finishes[0, 2]]
+
+
+@pytest.mark.parametrize("in_turn", [True, False])
+def test_a_resource_that_is_busy_at_first_holds_nothing_up_for_ever(in_turn):
+    # each kind alone, of both sides: whichever it is, all begin when it is free
+    schedule = schedule_for("direct", 4)
+    topology = Topology(hosts=(0, 0, 1, 1), between=LINK, hosts_per_group=1)
+    collectives = [Collective(schedule=schedule, numel=1000)]
+    alone = simulate(collectives, topology, in_turn=in_turn)
+    for name in ("ports", "cards", "uplinks"):
+        for side in range(2):
+            occupied = Occupied.nothing(topology)
+            getattr(occupied, name)[side] = 1.0
+            late = simulate(collectives, topology, in_turn=in_turn, occupied=occupied)
+            assert 1.0 < late.finish < 1.0 + 2 * alone.finish
+            assert (getattr(occupied, name)[side] == 1.0).all()  # it is not written to
+
+
+@pytest.mark.parametrize("name", ["ring", "halving_doubling"])
+def test_steps_simulated_by_themselves_are_those_simulated_together(name):
+    world, steps = 8, 5
+    schedule, topology = schedule_for(name, world), Topology.flat(world, LINK)
+    computing = np.random.default_rng(0).uniform(0.0, 3e-6, (steps, world))
+    together = simulate(
+        [
+            Collective(schedule=schedule, numel=1031, starts=own * step)
+            for step, own in enumerate(computing)
+        ],
+        topology,
+    )
+    finishes, occupied = np.zeros(world), None
+    for step, own in enumerate(computing):
+        starts = np.maximum(finishes, own * step)
+        collective = Collective(schedule=schedule, numel=1031, starts=starts)
+        outcome = simulate([collective], topology, occupied=occupied)
+        finishes, occupied = outcome.finishes[0], outcome.occupied
+        assert finishes.tolist() == together.finishes[step].tolist()
 
 
 @pytest.mark.parametrize("numel", [0, 1])

@@ -14,12 +14,17 @@ from psbench.simulated.collective.event_loop import (
     NOTHING,
     run,
 )
+from psbench.simulated.collective.occupied import Occupied
 from psbench.simulated.collective.outcome import Outcome
 from psbench.simulated.collective.transfers import Collective, IntArray, Transfers, transfers_of
 
 
 def simulate_compiled(
-    collectives: Sequence[Collective], topology: Topology, *, in_turn: bool = True
+    collectives: Sequence[Collective],
+    topology: Topology,
+    *,
+    in_turn: bool = True,
+    occupied: Occupied | None = None,
 ) -> Outcome:
     """Simulate as `reference.simulate_by_events` does, to the last bit."""
     world = collectives[0].schedule.world
@@ -30,12 +35,14 @@ def simulate_compiled(
     _, island = np.unique(islands, return_inverse=True)
     members = np.argsort(island, kind="stable")
     members_from = np.searchsorted(island[members], np.arange(island.max() + 2))
+    free = occupied.copy() if occupied else Occupied.nothing(topology)
     starts, finishes, ports, cards, uplinks, adding = run(
         (transfers.src, transfers.dst, *_costs(transfers, topology, hosts, groups), *stage_of),
         stages,
         (first_stage, np.concatenate([own.ready for own in collectives])),
         (hosts, groups, island.astype(np.int64)),
         (members, members_from),
+        (free.ports, free.cards, free.uplinks, free.adders),
         topology.uplink_share,
         in_turn,
     )
@@ -47,6 +54,7 @@ def simulate_compiled(
         cards=cards,
         uplinks=uplinks,
         adding=adding,
+        occupied=free,
     )
 
 

@@ -51,10 +51,29 @@ def _call(calling, calls, num_calls, side, island):
 
 
 @njit(cache=True)
-def run(messages, stages, nodes, ranks, islands, uplink_share, in_turn):
+def _wake_when_free(heap, free, ranks):
+    """Have each island looked at when what is busy at first becomes free."""
+    port_free, card_free, uplink_free, _ = free
+    host, group, island = ranks
+    earliest = heap[0][0]
+    for side in range(2):
+        wake = _WAKE_SENDERS if side == SEND else _WAKE_RECEIVERS
+        for rank in range(len(host)):
+            for moment in (
+                port_free[side, rank],
+                card_free[side, host[rank]],
+                uplink_free[side, group[rank]],
+            ):
+                if moment > earliest:
+                    heappush(heap, (moment, island[rank] * _KINDS + wake))
+
+
+@njit(cache=True)
+def run(messages, stages, nodes, ranks, islands, free, uplink_share, in_turn):
     """Let time go on until nothing is left to happen; see `compiled` for what is what.
 
-    Return when each node began and finished, and how long each resource was busy, a side.
+    `free` is from when on each resource is free at first; it is brought up to date. Return when
+    each node began and finished, and how long each resource was busy, a side.
     """
     src, dst, way, hold, seconds, wire, adding, from_stage, into_stage = messages
     stage_node, next_stage, left, sends, sends_from = stages
@@ -64,12 +83,7 @@ def run(messages, stages, nodes, ranks, islands, uplink_share, in_turn):
     world = len(host)
     shared = len(members_from) - 1 < world
 
-    port_free, card_free, uplink_free, adder_free = (
-        np.zeros((2, world)),
-        np.zeros((2, host.max() + 1)),
-        np.zeros((2, group.max() + 1)),
-        np.zeros(world),
-    )
+    port_free, card_free, uplink_free, adder_free = free
     port_busy, card_busy, uplink_busy, adder_busy = (
         np.zeros_like(port_free),
         np.zeros_like(card_free),
@@ -91,6 +105,7 @@ def run(messages, stages, nodes, ranks, islands, uplink_share, in_turn):
     for node in range(1, len(node_ready)):
         if node < world or not in_turn:
             heappush(heap, (node_ready[node], node * _KINDS + _BEGIN))
+    _wake_when_free(heap, free, ranks)
     while heap:
         now = heap[0][0]
         while heap and heap[0][0] == now:

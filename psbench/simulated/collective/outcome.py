@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from psbench.simulated.collective.occupied import Occupied
 from psbench.simulated.collective.transfers import FloatArray
 
 
@@ -34,6 +35,8 @@ class Outcome:
     """likewise each group's uplink, shape (2, groups)"""
     adding: FloatArray
     """how long each rank added, shape (world,)"""
+    occupied: Occupied
+    """what is still busy then, and until when: for a simulation of what comes after"""
 
     @property
     def finish(self) -> float:

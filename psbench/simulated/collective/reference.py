@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 
 from psbench.network import Link, Topology
+from psbench.simulated.collective.occupied import Occupied
 from psbench.simulated.collective.outcome import Outcome
-from psbench.simulated.collective.transfers import Collective, Transfers, transfers_of
+from psbench.simulated.collective.transfers import Collective, FloatArray, Transfers, transfers_of
 
 SEND, RECEIVE = 0, 1
 
@@ -33,11 +34,16 @@ Resource = tuple[str, int, int]
 
 
 def simulate_by_events(
-    collectives: Sequence[Collective], topology: Topology, *, in_turn: bool = True
+    collectives: Sequence[Collective],
+    topology: Topology,
+    *,
+    in_turn: bool = True,
+    occupied: Occupied | None = None,
 ) -> Outcome:
     """Simulate collectives that are in flight together; `in_turn`: a rank begins one only when it
-    is done with the one before."""
+    is done with the one before. `occupied`: what is busy at first; None: nothing."""
     simulation = _Simulation(collectives, topology, in_turn)
+    simulation.occupy(occupied or Occupied.nothing(topology))
     simulation.run()
     return simulation.outcome()
 
@@ -88,6 +94,18 @@ class _Simulation:
         self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._scheduled = 0
 
+    def occupy(self, occupied: Occupied) -> None:
+        """Have resources busy at first."""
+        for name, free in (
+            ("port", occupied.ports),
+            ("card", occupied.cards),
+            ("uplink", occupied.uplinks),
+            ("adder", np.stack([np.zeros_like(occupied.adders), occupied.adders])),
+        ):
+            for (side, index), moment in np.ndenumerate(free):
+                self._free[name, side, index] = float(moment)
+                self._at(float(moment), lambda _: None)
+
     def run(self) -> None:
         """Let time go on until nothing is left to happen."""
         for collective, rank in np.ndindex(*self._ready.shape):
@@ -103,15 +121,7 @@ class _Simulation:
 
     def outcome(self) -> Outcome:
         """Return what came of it."""
-        topology = self._topology
-        busy = {
-            "port": np.zeros((2, self._world)),
-            "card": np.zeros((2, max(topology.hosts) + 1)),
-            "uplink": np.zeros((2, max(topology.groups) + 1)),
-            "adder": np.zeros((2, self._world)),
-        }
-        for (name, side, index), seconds in self._busy.items():
-            busy[name][side, index] = seconds
+        busy, free = self._as_arrays(self._busy), self._as_arrays(self._free)
         return Outcome(
             starts=self._starts,
             finishes=self._finishes,
@@ -119,7 +129,26 @@ class _Simulation:
             cards=busy["card"],
             uplinks=busy["uplink"],
             adding=busy["adder"][RECEIVE],
+            occupied=Occupied(
+                ports=free["port"],
+                cards=free["card"],
+                uplinks=free["uplink"],
+                adders=free["adder"][RECEIVE],
+            ),
         )
+
+    def _as_arrays(self, seconds: dict[Resource, float]) -> dict[str, FloatArray]:
+        """Return what is known of each resource, a kind of them in an array (sides, indices)."""
+        nothing = Occupied.nothing(self._topology)
+        arrays = {
+            "port": nothing.ports,
+            "card": nothing.cards,
+            "uplink": nothing.uplinks,
+            "adder": np.zeros((2, self._world)),
+        }
+        for (name, side, index), own in seconds.items():
+            arrays[name][side, index] = own
+        return arrays
 
     def _at(self, moment: float, happens: Callable[..., None], *arguments: Any) -> None:
         heapq.heappush(self._events, (moment, self._scheduled, happens, arguments))
