@@ -55,5 +55,15 @@ def live(cells: Sequence[Cell], networks: Networks) -> Engine:
     return LiveEngine(cells, networks)
 
 
-ENGINES: dict[str, Callable[[Sequence[Cell], Networks], Engine]] = {"live": live}
+def simulated(cells: Sequence[Cell], networks: Networks) -> Engine:
+    """Return the engine in virtual time."""
+    from psbench.simulated.engine import SimulatedEngine
+
+    return SimulatedEngine(cells)
+
+
+ENGINES: dict[str, Callable[[Sequence[Cell], Networks], Engine]] = {
+    "live": live,
+    "simulated": simulated,
+}
 """Each takes the cells of a run, and what the run measured when it began: nothing, if it is new."""

@@ -26,9 +26,17 @@ def picked(cell: Cell, topology: Topology, numel: int, itemsize: int) -> Pick:
         return Pick()
     if cell.workers == 1:
         return Pick(chunks=1)
-    costs = topology.between.costs()
+    link = topology.between
     return Pick(
-        chunks=pipelined_chunks(strategy.algorithm, cell.workers, numel * itemsize, **costs)
+        chunks=pipelined_chunks(
+            strategy.algorithm,
+            cell.workers,
+            numel * itemsize,
+            latency=link.latency,
+            overhead=link.overhead,
+            byte_time=link.byte_time,
+            reduce_time=link.reduce_time,
+        )
     )
 
 

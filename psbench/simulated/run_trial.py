@@ -11,7 +11,7 @@ from psbench.simulated.peers import Peers
 from psbench.simulated.picks import picked
 from psbench.simulated.served import Served
 from psbench.simulated.vectors import SilentVectors, Vectors
-from psbench.spec import ITEM_SIZES, Cell, PayloadTask, Trial
+from psbench.spec import ITEM_SIZES, PayloadTask, Trial
 from psbench.trial import Pick, Plan
 
 TRANSPORT = "simulated"
@@ -24,7 +24,7 @@ def run_trial(trial: Trial, *, cell_id: str, attempt: int) -> Iterator[EngineOut
     A trial that fails ends in a summary that says why. Computes with as many threads as the cell
     asks for, where it computes gradients; leaves torch's setting as it was.
     """
-    identity = {"cell_id": cell_id, "repeat": trial.repeat, "attempt": attempt}
+    identity: dict[str, Any] = {"cell_id": cell_id, "repeat": trial.repeat, "attempt": attempt}
     pick = Pick()
     topology: Topology | None = None
     try:

@@ -40,7 +40,10 @@ class Vectors(Protocol):
     itemsize: int
     """B"""
     carries_loss: bool
-    ranks: Sequence[RankVectors]
+
+    @property
+    def ranks(self) -> Sequence[RankVectors]:
+        """What each rank holds."""
 
     def sum(self, command: AllReduce) -> None:
         """Sum a bucket of the gradients over all ranks, with the bits of a live run."""

@@ -47,13 +47,14 @@ from psbench.spec.network import (
 from psbench.spec.short_names import NUMBERED, SHORTHANDS
 from psbench.spec.spec import Spec
 from psbench.spec.strategy import AllReduce, Bare, Ddp, Native, NoSync, ParameterServer
-from psbench.spec.task import Adam, ModelTask, Optimizer, PayloadTask, Sgd, Task
+from psbench.spec.task import ITEM_SIZES, Adam, ModelTask, Optimizer, PayloadTask, Sgd, Task
 
 __all__ = [
     "ALGORITHMS",
     "CONSISTENCIES",
     "DTYPES",
     "ENGINES",
+    "ITEM_SIZES",
     "LINK_PRESETS",
     "LR_RULES",
     "MODELS",
