@@ -57,7 +57,7 @@ def live(cells: Sequence[Cell], networks: Networks) -> Engine:
 
 def simulated(cells: Sequence[Cell], networks: Networks) -> Engine:
     """Return the engine in virtual time."""
-    from psbench.simulated.engine import SimulatedEngine
+    from psbench.simulated import SimulatedEngine
 
     return SimulatedEngine(cells)
 

@@ -18,9 +18,7 @@ def picked(cell: Cell, topology: Topology, numel: int, itemsize: int) -> Pick:
     if not isinstance(strategy, AllReduce):
         return Pick()
     if strategy.algorithm == _AUTO:
-        seconds = {
-            name: _seconds(name, cell, topology, numel, itemsize) for name in _choices(cell)
-        }
+        seconds = {name: _seconds(name, cell, topology, numel, itemsize) for name in _choices(cell)}
         return Pick(algorithm=min(seconds, key=lambda name: seconds[name]))
     if strategy.chunks != _AUTO:
         return Pick()
@@ -44,9 +42,7 @@ def _choices(cell: Cell) -> list[str]:
     """Return the algorithms to choose from: hierarchical ones where there are hosts to tell
     apart."""
     several = (cell.ranks_per_host or 1) > 1
-    return [
-        name for name in ALGORITHMS if several or "ranks_per_host" not in OPTIONS.get(name, ())
-    ]
+    return [name for name in ALGORITHMS if several or "ranks_per_host" not in OPTIONS.get(name, ())]
 
 
 def _seconds(name: str, cell: Cell, topology: Topology, numel: int, itemsize: int) -> float:
