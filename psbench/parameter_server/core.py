@@ -135,23 +135,22 @@ class ShardCore:
 
     def _advance(self) -> list[Decision]:
         decisions: list[Decision] = []
+        # lists and maps of ours, so that it goes on with them
+        view = View(version=self.version, pending=self._pending, clocks=self._clocks)
         while True:
-            for push in self.rule.late(self._view()):
+            for push in self.rule.late(view):
                 decisions.append(Drop(push=self._settle(push)))
-            batch = self.rule.batch(self._view())
+            batch = self.rule.batch(view)
             if not batch:
                 break
             decisions.append(self._apply(batch))
-        view = self._view()
+            view.version = self.version
         for worker in sorted(self._waiting):
             version = self.rule.read(worker, view)
             if version is not None:
                 self._waiting.remove(worker)
                 decisions.append(self._reply(worker, version))
         return decisions
-
-    def _view(self) -> View:
-        return View(version=self.version, pending=tuple(self._pending), clocks=self._clocks)
 
     def _apply(self, batch: Iterable[Push]) -> Apply:
         ordered = sorted(batch, key=lambda push: push.worker)

@@ -17,10 +17,11 @@ class Push:
     pulled_version: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, slots=True)
 class View:
-    """What a rule decides by: the present version, the pushes that are not settled yet in order of
-    arrival, and the clock of each member: how many of its pushes were applied.
+    """What a rule decides by, and never changes: the present version, the pushes that are not
+    settled yet in order of arrival, and the clock of each member: how many of its pushes were
+    applied. It goes on with its shard: what a rule returns is of the moment.
 
     A joiner's clock begins where the slowest member's is.
     """
@@ -87,7 +88,7 @@ class Synchronous:
 
     def batch(self, view: View) -> Sequence[Push]:
         enough = max(1, len(view.clocks) - self.backup)
-        return view.pending[:enough] if len(view.pending) >= enough else ()
+        return tuple(view.pending[:enough]) if len(view.pending) >= enough else ()
 
     def read(self, worker: int, view: View) -> int | None:
         return None if view.of(worker) else view.version
@@ -108,7 +109,7 @@ class Asynchronous:
         return ()
 
     def batch(self, view: View) -> Sequence[Push]:
-        return view.pending[:1]
+        return tuple(view.pending[:1])
 
     def read(self, worker: int, view: View) -> int | None:
         return view.version
@@ -139,7 +140,7 @@ class BoundedStaleness:
 
     def batch(self, view: View) -> Sequence[Push]:
         if self.reads == "latest":
-            return view.pending[:1]
+            return tuple(view.pending[:1])
         running = min(view.pushed().values(), default=0)
         ended = [worker for worker, clock in view.clocks.items() if clock < running]
         if not ended:

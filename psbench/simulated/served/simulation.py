@@ -66,7 +66,8 @@ class Served:
         servers, workers = self._servers, self._workers
         trial = servers[-1].trial
         settled = [shard.settlement for server in servers for shard in server.shards]
-        moved = [worker.moved for worker in workers] + [server.moved for server in servers]
+        moved = [np.sum(worker.moved, axis=0) for worker in workers]
+        moved += [np.array(server.moved) for server in servers]
         return Ending(
             status="diverged" if trial.end is End.DIVERGED else "ok",
             steps=trial.steps,

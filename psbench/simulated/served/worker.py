@@ -3,8 +3,6 @@
 from collections.abc import Callable, Generator
 from typing import Any
 
-import numpy as np
-
 from psbench.parameter_server import Push as PushOfCore
 from psbench.results import StepRow
 from psbench.simulated.costs import Costs
@@ -63,8 +61,8 @@ class VirtualWorker:
         self.rank = rank
         self.pushes_sent = 0
         self.pushes_answered = 0
-        self.moved = np.zeros(4, dtype=np.int64)
-        """bytes sent and received, messages sent and received, of all steps"""
+        self.moved: list[tuple[int, int, int, int]] = []
+        """bytes sent and received, messages sent and received, of each step"""
         self.left = False
         self._cell = cell
         self._strategy = strategy
@@ -202,7 +200,7 @@ class VirtualWorker:
         self._notes.take_up(answer, shard.server, asked.pulled_version, asked.came_s)
 
     def _end_step(self) -> None:
-        self.moved += np.array(self._notes.moved)
+        self.moved.append(self._notes.moved)
         self._finished(
             self._notes.row(
                 rank=self.rank,
