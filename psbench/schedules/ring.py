@@ -56,11 +56,16 @@ def ring_rounds(ranks: IntArray, bounds: IntArray) -> Iterator[Round]:
     segment = np.arange(length * rings, dtype=np.int64).reshape(rings, length).T
     twice = np.concatenate([segment, segment])
     starts, stops = bounds[twice], bounds[twice + 1]
+    none_is_empty = bool((starts < stops).all())  # told once: 1,024 ranks have 2,046 rounds
     for reduce in (True, False):
+        alike = np.full(len(src), reduce)
         for hop in range(length - 1):
             first = (-hop - reduce) % length
             start, stop = (own[first : first + length].ravel() for own in (starts, stops))
-            yield uniform_round(src=src, dst=dst, start=start, stop=stop, reduce=reduce)
+            if none_is_empty:
+                yield Round(src=src, dst=dst, start=start, stop=stop, reduce=alike)
+            else:
+                yield uniform_round(src=src, dst=dst, start=start, stop=stop, reduce=reduce)
 
 
 def cost(
