@@ -13,7 +13,13 @@ import numpy as np
 from psbench.network import Topology
 from psbench.results import StepRow, TrialStatus
 from psbench.schedules import traffic
-from psbench.simulated.collective import Collective, Occupied, Outcome, simulate
+from psbench.simulated.collective import (
+    Collective,
+    Occupied,
+    Outcome,
+    simulate,
+    simulate_in_network,
+)
 from psbench.simulated.costs import Costs, FloatArray
 from psbench.simulated.ending import Ending
 from psbench.simulated.moved import Moved
@@ -179,11 +185,9 @@ class Peers:
 
     def _simulated(self, asked: Sequence[_Asked]) -> Outcome:
         if asked[0].command.schedule is None:
-            from psbench.simulated.collective.in_network import simulate_in_network
-
             return simulate_in_network(
                 [self._numel(one) * self._itemsize(one) for one in asked],
-                [one.ready for one in asked],
+                np.array([one.ready for one in asked]),
                 self._topology,
                 occupied=self._occupied,
             )

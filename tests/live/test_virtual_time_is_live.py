@@ -101,7 +101,7 @@ def both(run_trial):
 @pytest.mark.parametrize("name", CASES)
 def test_a_trial_learns_what_a_live_one_does(both, name):
     workers, strategy, fields = CASES[name]
-    live, rows, evals, summary = both(workers, strategy, **fields)
+    live, rows, evals, _ = both(workers, strategy, **fields)
     losses = losses_of(rows)
     assert losses == losses_of(live.rows)
     assert not any(math.isnan(loss) for loss in losses.values())
