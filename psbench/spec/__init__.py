@@ -29,6 +29,7 @@ from psbench.spec.names import (
     LR_RULES,
     MODELS,
     OPTIMIZERS,
+    PROFILES,
     STRATEGIES,
     TRANSPORTS,
     Reduce,
@@ -45,7 +46,16 @@ from psbench.spec.network import (
 from psbench.spec.short_names import NUMBERED, SHORTHANDS
 from psbench.spec.spec import Spec
 from psbench.spec.strategy import AllReduce, Bare, Ddp, Native, NoSync, ParameterServer
-from psbench.spec.task import Adam, ModelTask, Optimizer, PayloadTask, Sgd, Task
+from psbench.spec.task import (
+    Adam,
+    ModelTask,
+    Optimizer,
+    PayloadTask,
+    ProfileTask,
+    Sgd,
+    Task,
+    Untrained,
+)
 
 __all__ = [
     "ALGORITHMS",
@@ -57,6 +67,7 @@ __all__ = [
     "NETWORK_VERSION",
     "NUMBERED",
     "OPTIMIZERS",
+    "PROFILES",
     "SHORTHANDS",
     "STRATEGIES",
     "TRANSPORTS",
@@ -81,6 +92,7 @@ __all__ = [
     "Optimizer",
     "ParameterServer",
     "PayloadTask",
+    "ProfileTask",
     "Reduce",
     "Sgd",
     "Slow",
@@ -89,6 +101,7 @@ __all__ = [
     "Target",
     "Task",
     "Trial",
+    "Untrained",
     "carrier",
     "cell_fields",
     "cell_id",

@@ -3,7 +3,8 @@
 from psbench.training.batches import rank_shares
 from psbench.training.centre import Centre
 from psbench.training.check import check_task, check_tasks
-from psbench.training.learner import Learner, Wrap, build_learner, vector_nbytes
+from psbench.training.learner import Learner, build_learner, vector_nbytes
+from psbench.training.loss import Wrap
 from psbench.training.progress import Progress
 from psbench.training.reference import ReferenceStep, bare_loop, reference
 from psbench.training.store import ElasticStore, Store, TorchStore

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from psbench.network import ComputeTime, Slowness
+from psbench.network import PROFILES, ComputeTime, Slowness, share_computed
 from psbench.parameter_server import (
     LEARNING_RATES,
     Asynchronous,
@@ -13,7 +13,7 @@ from psbench.parameter_server import (
     Staleness,
     Synchronous,
 )
-from psbench.spec import AllReduce, LocalSteps, ParameterServer, Trial, carrier
+from psbench.spec import AllReduce, LocalSteps, ParameterServer, ProfileTask, Trial, carrier
 from psbench.strategies import STRATEGIES, Span, Strategy, shards_of
 
 _NOT_OF_A_STEP = (
@@ -111,6 +111,14 @@ class Plan:
             seed=self.trial.seed,
             repeat=self.trial.repeat,
         )
+
+    def share_computed(self, start: int, numel: int) -> float:
+        """Return the share of that time after which the gradients from element `start` on, of a
+        flat vector of `numel`, are known."""
+        task = self.trial.cell.task
+        if isinstance(task, ProfileTask):
+            return PROFILES[task.profile].share_computed(start, numel)
+        return share_computed(1.0 - start / numel if numel else 1.0)
 
 
 def elements(bucket: int | None, itemsize: int) -> int | None:

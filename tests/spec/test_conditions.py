@@ -80,6 +80,8 @@ def test_ranks_a_host(workers, cluster, ranks_per_host):
 
 
 PAYLOAD = {"task": {"payload": "4 B"}, "batch": ABSENT}
+PS_ASYNC = {"kind": "parameter_server", "consistency": "asynchronous"}
+PROFILE = {"task": {"profile": "resnet50"}, "compute": {"seconds": "200 ms"}}
 
 
 @pytest.mark.parametrize(
@@ -199,6 +201,39 @@ PAYLOAD = {"task": {"payload": "4 B"}, "batch": ABSENT}
             "transport: auto goes by what messages of host memory take, and nccl carries none; name"
             " the algorithm and its chunks",
         ),
+        (
+            {**PROFILE, "batch": ABSENT},
+            "batch: missing; set it in the spec or as an axis of the matrix",
+        ),
+        (
+            {**PROFILE, "compute": ABSENT},
+            "compute: missing; a profile says what share of a step each layer computes, and not how"
+            " long a step takes: write such as {seconds: 200 ms}",
+        ),
+        *(
+            ({**PROFILE, field: value}, f"{field}: a profile task learns nothing; leave it out")
+            for field, value in (
+                ("reduce", "sum"),
+                ("lr_scaling", "sqrt"),
+                ("eval_every", 2),
+                ("target", {"loss": 0.1}),
+            )
+        ),
+        *(
+            (
+                {**PROFILE, "strategy": strategy, "workers": 1},
+                f"strategy: {kind} trains a model, and a profile task has none",
+            )
+            for kind, strategy in (("bare", "bare"), ("ddp", "ddp"), ("local_sgd", "local_sgd:2"))
+        ),
+        *(
+            (
+                {**PROFILE, "strategy": {**PS_ASYNC, field: value}},
+                f"strategy.{field}: a profile task learns nothing; leave it out",
+            )
+            for field, value in (("clip_norm", 1.0), ("lr_rule", "staleness_aware"))
+        ),
+        ({**PROFILE, "accumulate": 9}, "accumulate: cannot cut 8 samples of a rank into 9"),
         ({"pin": "no"}, "pin: expected true, false or in_turn, got 'no'"),
         ({"timeout": "0 s"}, "timeout: must be greater than 0, got 0.0"),
         (
