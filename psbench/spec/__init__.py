@@ -16,7 +16,7 @@ from psbench.spec.any_strategy import (
 from psbench.spec.batch import Batch
 from psbench.spec.cell import Cell, Target, Trial
 from psbench.spec.cluster import Cluster, gpus_for
-from psbench.spec.compute import Compute, Slow
+from psbench.spec.compute import Compute, Slow, Stragglers
 from psbench.spec.fields import cell_fields, varying_fields
 from psbench.spec.identity import cell_id
 from psbench.spec.json_schema import spec_schema
@@ -97,6 +97,7 @@ __all__ = [
     "Sgd",
     "Slow",
     "Spec",
+    "Stragglers",
     "Strategy",
     "Target",
     "Task",

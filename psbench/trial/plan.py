@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from psbench.network import PROFILES, ComputeTime, Slowness, share_computed
+from psbench.network import PROFILES, ComputeTime, Slowness, Stragglers, share_computed
 from psbench.parameter_server import (
     LEARNING_RATES,
     Asynchronous,
@@ -101,6 +101,7 @@ class Plan:
         compute = self.trial.cell.compute
         if compute is None:
             return None
+        stragglers = compute.stragglers
         return ComputeTime(
             seconds=compute.seconds,
             jitter=compute.jitter,
@@ -108,6 +109,7 @@ class Plan:
                 Slowness(rank=slow.rank, factor=slow.factor, probability=slow.probability)
                 for slow in compute.slow
             ),
+            stragglers=Stragglers(**stragglers.model_dump()) if stragglers else None,
             seed=self.trial.seed,
             repeat=self.trial.repeat,
         )
