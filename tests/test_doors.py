@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from psbench import parameter_server, schedules, spec, strategies
+from psbench import network, parameter_server, schedules, spec, strategies
 from psbench.driver import engines
 from psbench.live import interpreter, transports
 from psbench.spec.cell import _HAVE_AN_ALL_REDUCE
@@ -26,6 +26,7 @@ from psbench.training import optimizers, tasks
         (spec.LR_RULES, parameter_server.LEARNING_RATES),
         (spec.MODELS, tasks.TASKS),
         (spec.DTYPES, tasks.DTYPES),
+        (spec.PROFILES, network.PROFILES),
         (spec.OPTIMIZERS, optimizers.OPTIMIZERS),
         (spec.TRANSPORTS, {"auto", *transports.ENDPOINTS}),
         (spec.ENGINES, engines.ENGINES),

@@ -14,6 +14,7 @@ from psbench.results import NOT_PINNED, crowded, few_repeats, unlike_devices, un
 from psbench.units import count, format_seconds, in_base_unit
 
 _PADDING_EXCESS = 1.1
+_VARYING = ("jitter", "slow", "stragglers")  # of `compute`: a step is not to take just its seconds
 
 
 def notes(results: Results) -> list[str]:
@@ -138,7 +139,7 @@ def _short_padding(results: Results) -> Iterator[str]:
     for cell in results.manifest["cells"]:
         compute = cell["fields"].get("compute") or {}
         asked = in_base_unit(compute.get("seconds"))
-        if asked is None or compute.get("slow") or compute.get("jitter"):
+        if asked is None or any(compute.get(name) for name in _VARYING):
             continue
         padding, _ = asked
         measured = medians.get(cell["id"], math.nan)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from psbench.results import computing_in_words, told_by_task, told_in_words
-from psbench.spec import Cell, PayloadTask, cell_fields, cell_id, varying_fields
+from psbench.spec import Cell, PayloadTask, ProfileTask, cell_fields, cell_id, varying_fields
 from psbench.units import format_bytes, show_value
 
 _IN_LABEL = ("strategy", "workers")
@@ -37,7 +37,7 @@ def task_name(cell: Cell) -> str:
     """Return what a cell's task is called."""
     if isinstance(cell.task, PayloadTask):
         return f"payload of {format_bytes(cell.task.payload)}"
-    return cell.task.model
+    return cell.task.profile if isinstance(cell.task, ProfileTask) else cell.task.model
 
 
 def _short_names(paths: Sequence[str]) -> dict[str, str]:

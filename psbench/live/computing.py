@@ -4,36 +4,59 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 
 import torch
 
 from psbench.live.device import Device
-from psbench.network import share_computed
+from psbench.network import ComputeTime
 from psbench.training import Progress
+from psbench.trial import Plan
 
 _NOBODY = -1
 _SHORTEST_SECONDS = 200e-6
 
 
 class Pace:
-    """When computing is as far as it may be, where a spec says how long it takes: `numel` gradients
-    in `seconds` from now on."""
+    """When computing is as far as it may be, where a spec says that it takes `seconds` from now on:
+    the gradients from an element on are known after the share `computed(element)` of them."""
 
-    def __init__(self, seconds: float, numel: int) -> None:
+    def __init__(self, seconds: float, computed: Callable[[int], float]) -> None:
         self._seconds = seconds
-        self._numel = numel
+        self._computed = computed
         self._begun = time.monotonic()
 
     def keep(self, start: int) -> bool:
         """Sleep until the gradients from element `start` on may be known. False, at once, where
         that is not worth a sleep yet: they are known with those that come next."""
-        share = 1.0 - start / self._numel if self._numel else 1.0
-        left = self._begun + self._seconds * share_computed(share) - time.monotonic()
+        left = self._begun + self._seconds * self._computed(start) - time.monotonic()
         if 0 < left < _SHORTEST_SECONDS and start > 0:
             return False
         if left > 0:  # even a sleep of nothing would give way to the other thread
             time.sleep(left)
         return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paces:
+    """The paces at which a rank computes, step after step; see `Pace`."""
+
+    compute_time: ComputeTime
+    computed: Callable[[int], float]
+
+    @staticmethod
+    def of(plan: Plan, numel: int) -> "Paces | None":
+        """Return those of a plan, of flat vectors of `numel` elements; None where it has none."""
+        compute_time = plan.compute_time()
+        if compute_time is None:
+            return None
+        computed = partial(plan.share_computed, numel=numel)
+        return Paces(compute_time=compute_time, computed=computed)
+
+    def begin(self, rank: int, step: int, parts: int) -> Pace:
+        """Return that of one of `parts` passes of a step, which begins now."""
+        return Pace(self.compute_time.draw(rank, step) / parts, self.computed)
 
 
 class Computing:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from psbench.live.collective import Collective, collective_for
-from psbench.live.computing import ComputeThread, Computing, Pace
+from psbench.live.computing import ComputeThread, Computing, Pace, Paces
 from psbench.live.counters import Counters
 from psbench.live.ddp import ddp_over
 from psbench.live.device import Device
@@ -21,7 +21,6 @@ from psbench.live.parameter_client import Answers, Asked, ParameterClient
 from psbench.live.staging import Carried, carried_by
 from psbench.live.step_times import StepTimes
 from psbench.live.transports import Transport, guarded
-from psbench.network import ComputeTime
 from psbench.schedules import Schedule
 from psbench.strategies import (
     AllReduce,
@@ -76,12 +75,12 @@ class Interpreter:
         world: int,
         generation: int,
         first_seq: int = 0,
-        compute_time: ComputeTime | None = None,
+        paces: Paces | None = None,
         device: Device,
     ) -> None:
         self._learner = learner
         self._own = OwnVectors(learner)
-        self._compute_time = compute_time
+        self._paces = paces
         self._transport = transport
         self._world = world
         self._generation = generation
@@ -201,10 +200,9 @@ class Interpreter:
 
     def _pace(self, step: int, parts: int) -> Pace | None:
         """Return the pace of a part of computing, where the spec says how long that takes."""
-        if self._compute_time is None:
+        if self._paces is None:
             return None
-        seconds = self._compute_time.draw(self._transport.rank, step) / parts
-        return Pace(seconds, self._learner.gradients.numel())
+        return self._paces.begin(self._transport.rank, step, parts)
 
     def _finish(self, handle: object, times: StepTimes) -> None:
         match handle:

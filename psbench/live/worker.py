@@ -3,6 +3,7 @@
 import time
 from itertools import count
 
+from psbench.live.computing import Paces
 from psbench.live.counters import Counters
 from psbench.live.device import Device
 from psbench.live.interpreter import Interpreter
@@ -31,16 +32,15 @@ class Worker:
             allocate=transport.allocate if device.is_cpu else device.zeros,
         )
         self.checkpoints: list[Checkpoint] = []
-        self._strategy = job.plan.strategy(
-            self.learner.gradients.numel(), self.learner.gradients.itemsize
-        )
+        numel = self.learner.gradients.numel()
+        self._strategy = job.plan.strategy(numel, self.learner.gradients.itemsize)
         self._interpreter = Interpreter(
             self.learner,
             transport,
             world=self.cell.workers,
             generation=job.generation,
             first_seq=job.first_step,
-            compute_time=job.plan.compute_time(),
+            paces=Paces.of(job.plan, numel),
             device=device,
         )
         self._first_step = job.first_step

@@ -1,7 +1,7 @@
 """What a cluster is like: hosts and computing times as a spec says, links as they are, and how much
 published models have to send and to compute."""
 
-from psbench.network.compute_time import ComputeTime, Slowness, share_computed
+from psbench.network.compute_time import ComputeTime, Slowness, Stragglers, share_computed
 from psbench.network.fit import LinkFit, Observation, fit_link, one_way, reduction, train
 from psbench.network.hosts import logical_hosts
 from psbench.network.link import Link
@@ -21,6 +21,7 @@ __all__ = [
     "Observation",
     "Profile",
     "Slowness",
+    "Stragglers",
     "Timing",
     "Topology",
     "fit_link",

@@ -1,7 +1,5 @@
 """What computing costs in virtual time, and what updating does."""
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
@@ -23,9 +21,7 @@ class Costs:
         cell = plan.trial.cell
         self._compute_time = plan.compute_time()
         self._ranks = range(cell.workers)
-        self.known_after: Callable[[int, int], float] = plan.share_computed()
-        """share of a step's computing after which the gradients from an element on, of so many, are
-        known"""
+        self.known_after = plan.share_computed
         self.reduce_time = topology.between.reduce_time
         """s/B, of what is added to a vector"""
         self.update = 0.0 if isinstance(cell.task, PayloadTask) else nbytes * self.reduce_time

@@ -3,7 +3,8 @@
 The only part of `simulated` that needs torch.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import numpy.typing as npt
@@ -37,10 +38,20 @@ class RealVectors:
             build_learner(cell, seed=trial.seed, repeat=trial.repeat, rank=rank)
             for rank in range(cell.workers)
         ]
+        self._threads = cell.cpus_per_process
         self.ranks = [_RealRank(learner) for learner in self._learners]
         gradients = self._learners[0].gradients
         self.numel, self.itemsize = gradients.numel(), gradients.itemsize
         self.carries_loss = self._learners[0].carried > 0
+
+    @contextmanager
+    def computing(self) -> Iterator[None]:
+        before = torch.get_num_threads()
+        torch.set_num_threads(self._threads)  # the last bits depend on it
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
 
     def sum(self, command: AllReduce) -> None:
         span = command.bucket

@@ -11,8 +11,8 @@ from psbench.simulated.peers import Peers
 from psbench.simulated.picks import picked
 from psbench.simulated.served import Served
 from psbench.simulated.vectors import SilentVectors, Vectors
-from psbench.spec import ITEM_SIZES, PayloadTask, Trial
-from psbench.trial import Pick, Plan
+from psbench.spec import ITEM_SIZES, Trial, Untrained
+from psbench.trial import Pick, Plan, untrained_numel
 
 TRANSPORT = "simulated"
 """What is said to have carried the bytes."""
@@ -22,7 +22,7 @@ def run_trial(trial: Trial, *, cell_id: str, attempt: int) -> Iterator[EngineOut
     """Yield a trial's steps as they finish, then its evaluations, then its one summary.
 
     A trial that fails ends in a summary that says why. Computes with as many threads as the cell
-    asks for, where it computes gradients; leaves torch's setting as it was.
+    asks for, where it computes gradients.
     """
     identity: dict[str, Any] = {"cell_id": cell_id, "repeat": trial.repeat, "attempt": attempt}
     pick = Pick()
@@ -30,21 +30,22 @@ def run_trial(trial: Trial, *, cell_id: str, attempt: int) -> Iterator[EngineOut
     try:
         topology = Plan(trial=trial).topology()
         vectors = vectors_of(trial)
-        pick = picked(trial.cell, topology, vectors.numel, vectors.itemsize)
-        plan = Plan(trial=trial, pick=pick)
-        simulation = (Served if trial.cell.servers else Peers)(plan, vectors, topology)
-        yield from simulation.run()
-        ending = simulation.ending()
-        for point in ending.checkpoints:
-            loss, accuracy = vectors.evaluate(point.parameters)
-            yield EvalRow(
-                **identity,
-                step=point.step,
-                samples=point.samples,
-                seconds=point.seconds,
-                loss=loss,
-                accuracy=accuracy,
-            )
+        with vectors.computing():
+            pick = picked(trial.cell, topology, vectors.numel, vectors.itemsize)
+            plan = Plan(trial=trial, pick=pick)
+            simulation = (Served if trial.cell.servers else Peers)(plan, vectors, topology)
+            yield from simulation.run()
+            ending = simulation.ending()
+            for point in ending.checkpoints:
+                loss, accuracy = vectors.evaluate(point.parameters)
+                yield EvalRow(
+                    **identity,
+                    step=point.step,
+                    samples=point.samples,
+                    seconds=point.seconds,
+                    loss=loss,
+                    accuracy=accuracy,
+                )
     except PsbenchError as error:
         text = " ".join(str(error).split())
         failed = Ending(
@@ -58,11 +59,10 @@ def run_trial(trial: Trial, *, cell_id: str, attempt: int) -> Iterator[EngineOut
 def vectors_of(trial: Trial) -> Vectors:
     """Return what the ranks and servers of a trial hold."""
     task = trial.cell.task
-    if isinstance(task, PayloadTask):
-        itemsize = ITEM_SIZES[task.dtype]
+    if isinstance(task, Untrained):
         return SilentVectors(
-            numel=task.payload // itemsize,
-            itemsize=itemsize,
+            numel=untrained_numel(task),
+            itemsize=ITEM_SIZES[task.dtype],
             batch=trial.cell.global_batch,
             workers=trial.cell.workers,
         )

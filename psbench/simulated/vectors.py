@@ -1,6 +1,7 @@
 """The vectors of a trial in virtual time: real ones, or none where only time is asked."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from psbench.parameter_server import NullStore, ShardStore
@@ -45,6 +46,9 @@ class Vectors(Protocol):
     def ranks(self) -> Sequence[RankVectors]:
         """What each rank holds."""
 
+    def computing(self) -> AbstractContextManager[object]:
+        """Compute, within this context, as a live process of the trial does."""
+
     def sum(self, command: AllReduce) -> None:
         """Sum a bucket of the gradients over all ranks, with the bits of a live run."""
 
@@ -74,6 +78,9 @@ class SilentVectors:
         self.itemsize = itemsize
         bounds = even_parts(batch, workers)
         self.ranks = [_SilentRank(own) for own in (bounds[1:] - bounds[:-1]).tolist()]
+
+    def computing(self) -> AbstractContextManager[object]:
+        return nullcontext()
 
     def sum(self, command: AllReduce) -> None:
         return None

@@ -16,7 +16,7 @@ from psbench.spec.any_strategy import (
 from psbench.spec.batch import Batch
 from psbench.spec.cell import Cell, Target, Trial
 from psbench.spec.cluster import Cluster, gpus_for
-from psbench.spec.compute import Compute, Slow
+from psbench.spec.compute import Compute, Slow, Stragglers
 from psbench.spec.fields import cell_fields, varying_fields
 from psbench.spec.identity import cell_id
 from psbench.spec.json_schema import spec_schema
@@ -31,6 +31,7 @@ from psbench.spec.names import (
     LR_RULES,
     MODELS,
     OPTIMIZERS,
+    PROFILES,
     STRATEGIES,
     TRANSPORTS,
     Reduce,
@@ -47,7 +48,17 @@ from psbench.spec.network import (
 from psbench.spec.short_names import NUMBERED, SHORTHANDS
 from psbench.spec.spec import Spec
 from psbench.spec.strategy import AllReduce, Bare, Ddp, Native, NoSync, ParameterServer
-from psbench.spec.task import ITEM_SIZES, Adam, ModelTask, Optimizer, PayloadTask, Sgd, Task
+from psbench.spec.task import (
+    ITEM_SIZES,
+    Adam,
+    ModelTask,
+    Optimizer,
+    PayloadTask,
+    ProfileTask,
+    Sgd,
+    Task,
+    Untrained,
+)
 
 __all__ = [
     "ALGORITHMS",
@@ -61,6 +72,7 @@ __all__ = [
     "NETWORK_VERSION",
     "NUMBERED",
     "OPTIMIZERS",
+    "PROFILES",
     "SHORTHANDS",
     "STRATEGIES",
     "TRANSPORTS",
@@ -87,14 +99,17 @@ __all__ = [
     "Optimizer",
     "ParameterServer",
     "PayloadTask",
+    "ProfileTask",
     "Reduce",
     "Sgd",
     "Slow",
     "Spec",
+    "Stragglers",
     "Strategy",
     "Target",
     "Task",
     "Trial",
+    "Untrained",
     "carrier",
     "cell_fields",
     "cell_id",

@@ -25,11 +25,12 @@ from psbench.spec.quantities import Duration
 from psbench.spec.strategy import NEEDS_HOSTS, AllReduce, Bare, ParameterServer
 from psbench.spec.strategy_fits import check_strategy
 from psbench.spec.structure import Frozen
-from psbench.spec.task import Optimizer, PayloadTask, Task
+from psbench.spec.task import ModelTask, Optimizer, PayloadTask, ProfileTask, Task, Untrained
 from psbench.spec.virtual import check_network, check_no_processes, check_virtual
 from psbench.units import count
 
 _HAVE_AN_ALL_REDUCE = ("auto", "gloo", "nccl")
+_WITHOUT_LEARNING = {"payload": ("compute",), "profile": ("compute", "accumulate")}
 _NOT_IN_A_PLAIN_LOOP = ("accumulate", "compute", "eval_every")
 Workers = Annotated[int, Field(ge=1, le=65_536)]
 
@@ -66,20 +67,20 @@ class Cell(Frozen):
     """
 
     task: Task
-    """what is trained ({model, optimizer}) or moved ({payload})"""
+    """what is trained ({model, optimizer}), timed ({profile}) or moved ({payload})"""
     workers: Workers
     strategy: Strategy
     """how workers agree: a short name or a map"""
     batch: Batch | None = Field(default=None, validate_default=True)
-    """samples of one step; needed by a model, refused for a payload"""
+    """samples of one step; needed by a model or a profile, refused for a payload"""
     accumulate: Count = 1
     """micro-batches in which a rank computes its samples of a step, before it communicates once"""
     reduce: Reduce = "mean"
     """mean: over the batch; sum: of the ranks' own means, to show what it does"""
     lr_scaling: LrScaling = "none"
     """how lr grows with the workers whose samples an update rests on"""
-    compute: Compute | None = None
-    """how long computing a step takes; null: as long as it does"""
+    compute: Compute | None = Field(default=None, validate_default=True)
+    """how long computing a step takes; null: as long as it does. Needed by a profile"""
     engine: Engine = "live"
     """live: actors that move real bytes; simulated: the same in virtual time"""
     cluster: Cluster | None = Field(default=None, validate_default=True)
@@ -116,8 +117,9 @@ class Cell(Frozen):
         name = str(info.field_name)
         if value == cls.model_fields[name].default:
             return value
-        if isinstance(info.data.get("task"), PayloadTask) and name != "compute":
-            raise conflict("a payload task learns nothing; leave it out")
+        task = info.data.get("task")
+        if isinstance(task, Untrained) and name not in _WITHOUT_LEARNING[task.noun]:
+            raise conflict(f"a {task.noun} task learns nothing; leave it out")
         if isinstance(info.data.get("strategy"), Bare) and name in _NOT_IN_A_PLAIN_LOOP:
             raise conflict("bare is a plain PyTorch loop and knows no such thing; leave it out")
         return value
@@ -168,6 +170,16 @@ class Cell(Frozen):
         if scaling != "none" and batch and batch.global_:
             raise conflict("batch.global does not grow with the workers; write batch.per_worker")
         return scaling
+
+    @field_validator("compute")
+    @classmethod
+    def _says_how_long(cls, compute: Compute | None, info: ValidationInfo) -> Compute | None:
+        if compute is None and isinstance(info.data.get("task"), ProfileTask):
+            raise conflict(
+                "missing; a profile says what share of a step each layer computes, and not how long"
+                " a step takes: write such as {seconds: 200 ms}"
+            )
+        return compute
 
     @field_validator("compute")
     @classmethod
@@ -354,13 +366,13 @@ class Cell(Frozen):
 
     @property
     def optimizer(self) -> Optimizer | None:
-        """The task's optimiser at the learning rate of this many workers; None for a payload.
+        """The task's optimiser at the learning rate of this many workers; None without a model.
 
         `lr` is meant for updates that rest on one worker's samples. Where ranks sum, those of an
         update are `workers` times as many: linear scaling (Goyal et al. 2017) multiplies by that,
         sqrt by its root. Elsewhere an update rests on one worker's samples, whatever the workers.
         """
-        if isinstance(self.task, PayloadTask):
+        if not isinstance(self.task, ModelTask):
             return None
         grown = self.workers if sums_over_ranks(self.strategy) else 1
         factor = {"none": 1.0, "linear": float(grown), "sqrt": grown**0.5}[self.lr_scaling]

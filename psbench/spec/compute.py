@@ -23,6 +23,17 @@ class Slow(Frozen):
     probability: Annotated[float, Field(gt=0, le=1)] = 1.0
 
 
+class Stragglers(Frozen):
+    """Steps of any rank that take longer with the given probability, each by a factor of its own:
+    Pareto's, at least 1 and more than x with probability x ** -shape."""
+
+    probability: Annotated[float, Field(gt=0, le=1)]
+    shape: Annotated[float, Field(gt=0, le=100)]
+    """tail index: the smaller, the longer the longest"""
+    most: Annotated[float, Field(ge=1, le=1e6)] = 100.0
+    """the greatest factor"""
+
+
 class Compute(Frozen):
     """The time a rank computes in a step: a live engine sleeps what is left of it."""
 
@@ -32,3 +43,5 @@ class Compute(Frozen):
     """standard deviation of a step's time over its mean; lognormal"""
     slow: Annotated[tuple[Slow, ...], BeforeValidator(_tuple)] = ()
     """ranks that are slower"""
+    stragglers: Stragglers | None = None
+    """steps that take long now and then, whichever rank's; null: none"""

@@ -6,6 +6,15 @@ Each room that turns a name into an object keeps a plain dict whose keys equal o
 from typing import Literal, get_args
 
 Model = Literal["digits_mlp", "digits_cnn", "logistic_regression", "mlp", "byte_lm"]
+ProfileName = Literal[
+    "alexnet",
+    "vgg16",
+    "resnet50",
+    "resnet101",
+    "inception_v3",
+    "bert_large",
+    "gpt2",
+]
 Dtype = Literal["float32", "float64"]
 OptimizerKind = Literal["sgd", "adam"]
 StrategyKind = Literal[
@@ -64,6 +73,7 @@ LrScaling = Literal["none", "linear", "sqrt"]
 Placement = Literal["pack", "spread"]
 
 MODELS: tuple[Model, ...] = get_args(Model)
+PROFILES: tuple[ProfileName, ...] = get_args(ProfileName)
 DTYPES: tuple[Dtype, ...] = get_args(Dtype)
 OPTIMIZERS: tuple[OptimizerKind, ...] = get_args(OptimizerKind)
 STRATEGIES: tuple[StrategyKind, ...] = get_args(StrategyKind)

@@ -4,32 +4,30 @@ from psbench.spec.any_strategy import AnyStrategy, LocalSteps, carrier
 from psbench.spec.local_steps import Easgd
 from psbench.spec.messages import conflict, show
 from psbench.spec.strategy import AllReduce, Bare, Ddp, ParameterServer
-from psbench.spec.task import ModelTask, PayloadTask
+from psbench.spec.task import Task, Untrained
 from psbench.units import count
 
 _OF_LEARNING = ("lr_rule", "clip_norm")
 
 
-def check_strategy(
-    strategy: AnyStrategy, task: ModelTask | PayloadTask | None, workers: int | None
-) -> None:
+def check_strategy(strategy: AnyStrategy, task: Task | None, workers: int | None) -> None:
     """Raise a conflict where a strategy means nothing for a task, or so many workers; None where
     they are not known."""
     if workers is not None and isinstance(strategy, Bare) and workers != 1:
         raise conflict(f"bare is one process, not {workers} workers")
-    if isinstance(task, PayloadTask):
-        _check_payload(strategy)
+    if isinstance(task, Untrained):
+        _check_untrained(strategy, task.noun)
     if workers is not None:
         _check_workers(strategy, workers)
 
 
-def _check_payload(strategy: AnyStrategy) -> None:
+def _check_untrained(strategy: AnyStrategy, noun: str) -> None:
     if isinstance(strategy, Bare | Ddp | LocalSteps):
-        raise conflict(f"{strategy.kind} trains a model, and a payload task has none")
+        raise conflict(f"{strategy.kind} trains a model, and a {noun} task has none")
     if isinstance(strategy, ParameterServer):
         for name in _OF_LEARNING:
             if getattr(strategy, name) != type(strategy).model_fields[name].default:
-                raise conflict("a payload task learns nothing; leave it out", at=name)
+                raise conflict(f"a {noun} task learns nothing; leave it out", at=name)
 
 
 def _check_workers(strategy: AnyStrategy, workers: int) -> None:

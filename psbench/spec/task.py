@@ -1,8 +1,9 @@
-"""What the workers do between synchronisations: train a model, or only move a payload."""
+"""What the workers do between synchronisations: train a model, take as long as one would, or only
+move a payload."""
 
 import math
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
@@ -16,7 +17,7 @@ from pydantic import (
 )
 
 from psbench.spec.messages import MISSING, conflict, show, unknown, wrong
-from psbench.spec.names import MODELS, Dtype
+from psbench.spec.names import MODELS, Dtype, ProfileName
 from psbench.spec.quantities import Size
 from psbench.spec.structure import Frozen
 
@@ -169,6 +170,7 @@ class ModelTask(Frozen):
 class PayloadTask(Frozen):
     """Synchronise a vector of `payload` bytes in each step and compute nothing."""
 
+    noun: ClassVar[str] = "payload"
     dtype: Dtype = "float32"
     """of the vector's elements"""
     payload: Size
@@ -186,24 +188,43 @@ class PayloadTask(Frozen):
         return nbytes
 
 
-def _model_or_payload(value: Any) -> Any:
-    if isinstance(value, ModelTask | PayloadTask):
+class ProfileTask(Frozen):
+    """Synchronise what a published model would, and take the time that `compute` says: the sizes of
+    its layers, and the share of computing that each takes, without training it."""
+
+    noun: ClassVar[str] = "profile"
+    profile: ProfileName
+    """the model"""
+    dtype: Dtype = "float32"
+    """of its gradients"""
+
+
+Untrained = PayloadTask | ProfileTask
+"""What only moves bytes; `noun` is what it is called."""
+
+_TAGS = {"model": "ModelTask", "payload": "PayloadTask", "profile": "ProfileTask"}
+
+
+def _one_of_three(value: Any) -> Any:
+    if isinstance(value, ModelTask | PayloadTask | ProfileTask):
         return value
     if not isinstance(value, dict):
-        raise wrong(f"expected a map with a model or a payload, got {show(value)}")
-    if ("model" in value) == ("payload" in value):
-        raise wrong("write either model (with its optimizer) or payload")
+        raise wrong(f"expected a map with a model, a payload or a profile, got {show(value)}")
+    if len(_TAGS.keys() & value.keys()) != 1:
+        raise wrong("write one of model (with its optimizer), payload and profile")
     return value
 
 
 def _tag(value: Any) -> str:
     if isinstance(value, dict):
-        return "ModelTask" if "model" in value else "PayloadTask"
+        return next(tag for key, tag in _TAGS.items() if key in value)
     return type(value).__name__
 
 
 Task = Annotated[
-    Annotated[ModelTask, Tag("ModelTask")] | Annotated[PayloadTask, Tag("PayloadTask")],
+    Annotated[ModelTask, Tag("ModelTask")]
+    | Annotated[PayloadTask, Tag("PayloadTask")]
+    | Annotated[ProfileTask, Tag("ProfileTask")],
     Discriminator(_tag),
-    BeforeValidator(_model_or_payload),
+    BeforeValidator(_one_of_three),
 ]

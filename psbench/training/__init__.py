@@ -1,7 +1,8 @@
 """What is learned: tasks, batches, flat vectors, the torch store, the single-process reference."""
 
 from psbench.training.check import check_task, check_tasks
-from psbench.training.learner import Learner, Wrap, build_learner, vector_nbytes
+from psbench.training.learner import Learner, build_learner, vector_nbytes
+from psbench.training.loss import Wrap
 from psbench.training.own_vectors import OwnVectors, stepped_by
 from psbench.training.progress import Progress
 from psbench.training.reference import ReferenceStep, bare_loop, reference

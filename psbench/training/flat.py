@@ -1,7 +1,22 @@
 """Flat vectors: all parameters, and all gradients, of a model in one piece of memory each."""
 
+from typing import Protocol
+
 import torch
 from torch import Tensor, nn
+
+
+class Allocate(Protocol):
+    """Gives a flat vector of zeros, in memory that the transport likes best."""
+
+    def __call__(self, numel: int, /, *, dtype: torch.dtype) -> Tensor: ...
+
+
+def copied(vector: Tensor, allocate: Allocate) -> Tensor:
+    """Return a copy of a flat vector, in memory of `allocate`."""
+    copy = allocate(vector.numel(), dtype=vector.dtype)
+    copy.copy_(vector)
+    return copy
 
 
 def flatten(model: nn.Module, parameters: Tensor, gradients: Tensor) -> None:

@@ -1,18 +1,17 @@
 """What one rank learns with: a model over flat vectors, its slice of each batch, an optimiser."""
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from psbench.parts import even_parts
-from psbench.spec import Cell, ModelTask, ParameterServer, PayloadTask, Reduce, Sgd
+from psbench.spec import Cell, ModelTask, ParameterServer, Reduce, Sgd
 from psbench.training.batches import GlobalBatches, rank_slice
 from psbench.training.centre import Centre
-from psbench.training.flat import flatten
-from psbench.training.loss import Loss
+from psbench.training.flat import Allocate, copied, flatten
+from psbench.training.loss import Loss, Wrap
 from psbench.training.progress import BackwardProgress, Progress
 from psbench.training.store import ElasticStore, Store, TorchStore
 from psbench.training.tasks import (
@@ -23,19 +22,8 @@ from psbench.training.tasks import (
     data_digest,
     evaluate,
 )
-
-
-class Allocate(Protocol):
-    """Gives a flat vector of zeros, in memory that the transport likes best."""
-
-    def __call__(self, numel: int, /, *, dtype: torch.dtype) -> Tensor: ...
-
-
-Wrap = Callable[[nn.Module], Any]
-"""Makes of a module one that also sums its gradients over all ranks, by a backward pass, to their
-mean: PyTorch's DistributedDataParallel."""
-
-_LAYERS = 100
+from psbench.training.untrained import UntrainedLearner
+from psbench.trial import untrained_numel
 
 
 class Learner(Protocol):
@@ -98,17 +86,16 @@ def build_learner(
 
     All of the learner is on the device of that memory.
     """
-    if isinstance(cell.task, PayloadTask):
-        return PayloadLearner(cell.task, allocate=allocate)
+    if not isinstance(cell.task, ModelTask):
+        return UntrainedLearner(cell, cell.task, rank=rank, allocate=allocate)
     return ModelLearner(cell, cell.task, seed=seed, repeat=repeat, rank=rank, allocate=allocate)
 
 
 def vector_nbytes(cell: Cell) -> int:
     """Return the bytes of the flat vector that the ranks of a cell sum, without reading data."""
-    if isinstance(cell.task, PayloadTask):
-        itemsize = DTYPES[cell.task.dtype].itemsize
-        return cell.task.payload - cell.task.payload % itemsize
     dtype = DTYPES[cell.task.dtype]
+    if not isinstance(cell.task, ModelTask):
+        return untrained_numel(cell.task) * dtype.itemsize
     model = build_model(build_task(cell.task), dtype, seed=0, repeat=0)
     numel = sum(parameter.numel() for parameter in model.parameters()) + ModelLearner.carried
     return numel * dtype.itemsize
@@ -213,7 +200,7 @@ class ModelLearner:
         by: Sgd | float | None = None,
         allocate: Allocate = torch.zeros,
     ) -> Store:
-        shard = _copied(self.parameters[start:stop], allocate)
+        shard = copied(self.parameters[start:stop], allocate)
         carried = max(0, stop - max(start, self.parameters.numel() - self.carried))
         if isinstance(by, float):
             return ElasticStore(shard, by, carried=carried)
@@ -229,63 +216,3 @@ class ModelLearner:
         result = evaluate(self._task, self._model, self._held_out)
         self.parameters.copy_(kept)
         return result
-
-
-class PayloadLearner:
-    """No model: a buffer of bytes, made anew each step, so that only communication is seen."""
-
-    carried = 0
-    digest = ""
-
-    def __init__(self, spec: PayloadTask, *, allocate: Allocate) -> None:
-        dtype = DTYPES[spec.dtype]
-        numel = spec.payload // dtype.itemsize
-        self.gradients = allocate(numel, dtype=dtype)
-        self.parameters = torch.zeros_like(self.gradients)
-
-    def compute(
-        self,
-        step: int,
-        *,
-        reduce: Reduce | None,
-        part: int = 0,
-        parts: int = 1,
-        progress: Progress | None = None,
-    ) -> int:
-        self.gradients.fill_(1.0)
-        if progress is not None:
-            for start in even_parts(self.gradients.numel(), _LAYERS)[-2::-1].tolist():
-                progress(start)
-        return 0
-
-    def distribute(self, wrap: Wrap, world: int) -> None:
-        raise AssertionError("a payload has no module to wrap")
-
-    def apply(self) -> None:
-        return None
-
-    def centre(self, outer: Sgd | None) -> Centre:
-        raise AssertionError("a payload learns nothing that ranks could agree on")
-
-    def store(
-        self,
-        start: int,
-        stop: int,
-        *,
-        by: Sgd | float | None = None,
-        allocate: Allocate = torch.zeros,
-    ) -> Store:
-        assert by is None, "a payload learns nothing"
-        return TorchStore(_copied(self.parameters[start:stop], allocate), None, carried=0)
-
-    def loss(self) -> float:
-        return float("nan")
-
-    def evaluate(self, parameters: Tensor) -> tuple[float, float | None]:
-        return float("nan"), None
-
-
-def _copied(vector: Tensor, allocate: Allocate) -> Tensor:
-    copy = allocate(vector.numel(), dtype=vector.dtype)
-    copy.copy_(vector)
-    return copy

@@ -1,9 +1,16 @@
 """A task's loss as a module, so that what wraps modules can wrap a whole forward pass."""
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
 from psbench.training.tasks import Task
+
+Wrap = Callable[[nn.Module], Any]
+"""Makes of a module one that also sums its gradients over all ranks, by a backward pass, to their
+mean: PyTorch's DistributedDataParallel."""
 
 
 class Loss(nn.Module):

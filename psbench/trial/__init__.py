@@ -4,7 +4,7 @@ from psbench.trial.checkpoint import Checkpoint
 from psbench.trial.clock import TrialClock
 from psbench.trial.divergence import Divergence
 from psbench.trial.end import End
-from psbench.trial.plan import Pick, Plan, elements
+from psbench.trial.plan import Pick, Plan, elements, untrained_numel
 from psbench.trial.served_trial import ServedTrial
 from psbench.trial.settlement import Settlement
 
@@ -18,4 +18,5 @@ __all__ = [
     "Settlement",
     "TrialClock",
     "elements",
+    "untrained_numel",
 ]

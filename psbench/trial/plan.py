@@ -1,13 +1,14 @@
 """What a trial's cell names, as objects: its strategy, its servers' rules, its computing times."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from psbench.network import (
     PRESETS,
+    PROFILES,
     ComputeTime,
     Link,
     Slowness,
+    Stragglers,
     Topology,
     logical_hosts,
     share_computed,
@@ -24,12 +25,15 @@ from psbench.parameter_server import (
 )
 from psbench.parts import even_parts
 from psbench.spec import (
+    ITEM_SIZES,
     AllReduce,
     LinkFigures,
     LocalSteps,
     Network,
     ParameterServer,
+    ProfileTask,
     Trial,
+    Untrained,
     carrier,
     is_colocated,
     read_network,
@@ -130,6 +134,7 @@ class Plan:
         compute = self.trial.cell.compute
         if compute is None:
             return None
+        stragglers = compute.stragglers
         return ComputeTime(
             seconds=compute.seconds,
             jitter=compute.jitter,
@@ -137,14 +142,18 @@ class Plan:
                 Slowness(rank=slow.rank, factor=slow.factor, probability=slow.probability)
                 for slow in compute.slow
             ),
+            stragglers=Stragglers(**stragglers.model_dump()) if stragglers else None,
             seed=self.trial.seed,
             repeat=self.trial.repeat,
         )
 
-    def share_computed(self) -> Callable[[int, int], float]:
-        """Return what says after which share of a step's computing the gradients from an element
-        on, of so many, are known."""
-        return lambda start, numel: share_computed(1.0 - start / numel if numel else 1.0)
+    def share_computed(self, start: int, numel: int) -> float:
+        """Return the share of that time after which the gradients from element `start` on, of a
+        flat vector of `numel`, are known."""
+        task = self.trial.cell.task
+        if isinstance(task, ProfileTask):
+            return PROFILES[task.profile].share_computed(start, numel)
+        return share_computed(1.0 - start / numel if numel else 1.0)
 
     def topology(self) -> Topology:
         """Return the network between the ranks, then the servers, of a trial in virtual time.
@@ -189,3 +198,10 @@ def _link(written: LinkFigures) -> Link:
 def elements(bucket: int | None, itemsize: int) -> int | None:
     """Return the elements that fit into the bytes of a bucket."""
     return None if bucket is None else bucket // itemsize
+
+
+def untrained_numel(task: Untrained) -> int:
+    """Return the elements of a task's flat vector."""
+    if isinstance(task, ProfileTask):
+        return PROFILES[task.profile].parameters
+    return task.payload // ITEM_SIZES[task.dtype]

@@ -273,6 +273,7 @@ def test_emulated_hosts_are_noted(
         ({"seconds": "2.0 s"}, ["compute padding of 2.00 s too short: computing took 4.00 s"]),
         ({"seconds": "3.8 s"}, []),
         ({"seconds": "2.0 s", "jitter": 0.1}, []),
+        ({"seconds": "2.0 s", "stragglers": {"probability": 0.9}}, []),
         ({"seconds": "2.0 s", "slow": [{"rank": 1, "factor": 3.0}]}, []),
         ({"seconds": None}, []),
     ],

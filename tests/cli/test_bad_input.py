@@ -161,8 +161,9 @@ def test_a_value_of_a_wrong_kind_is_named_by_its_line_and_field(refused, field, 
 @pytest.mark.parametrize("path", field_paths(Cell))
 def test_a_value_of_a_wrong_kind_is_named_by_its_axis(refused, path):
     spec = GOOD + f"matrix:\n  {path}:\n    - [[1]]\n"
-    if path == "task.payload":
-        spec = PAYLOAD + f"matrix:\n  {path}:\n    - [[1]]\n"
+    if path in ("task.payload", "task.profile"):
+        task = f"{{{path.partition('.')[2]}: none}}"
+        spec = PAYLOAD.replace("{payload: 4 MiB}", task) + f"matrix:\n  {path}:\n    - [[1]]\n"
     said = refused(spec)
     assert said.startswith(f"bad.yaml:{spec.count(chr(10))}: matrix.{path}"), said
 

@@ -203,6 +203,16 @@ def test_too_few_repeats_are_told_before_and_in_the_words_of_the_summary(tmp_pat
             ["ring, 2 workers, task digits_mlp", "tree, 2 workers, task payload of 16.0 MiB"],
         ),
         (
+            {
+                "compute": {"seconds": "20 ms"},
+                "matrix": {
+                    "strategy": ["ring"],
+                    "include": [{"strategy": "tree", "task": {"profile": "resnet50"}}],
+                },
+            },
+            ["ring, 2 workers, task digits_mlp", "tree, 2 workers, task resnet50"],
+        ),
+        (
             {"matrix": {"eval_every": [None, 20]}},
             ["ring, 2 workers", "ring, 2 workers, eval_every 20"],
         ),

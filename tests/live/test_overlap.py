@@ -10,6 +10,7 @@ from psbench.live.computing import Computing
 from psbench.live.counters import Counters
 from psbench.live.device import Device
 from psbench.live.headers import Header
+from psbench.network import PROFILES
 from psbench.schedules import ALGORITHMS, OPTIONS, schedule_for
 from psbench.spec import Spec
 from psbench.training import reference
@@ -109,6 +110,27 @@ def test_a_payload_is_known_at_an_even_pace(run_trial):
         known = [0.06 * (1 / 3 + 2 / 3 * share) for share in (0.25, 0.5, 0.75, 1.0)]
         for entered, earliest in zip(row.enters, known, strict=True):
             assert entered - row.begin_s >= earliest * (1 - 1e-9)
+
+
+def test_a_profile_is_known_as_its_layers_are(run_trial):
+    (cell,) = Spec(
+        name="paced",
+        task={"profile": "resnet50"},
+        batch={"per_worker": 64},
+        compute={"seconds": "2 s"},
+        steps=1,
+        workers=1,
+        strategy=summed(bucket="25 MiB", overlap=True),
+    ).cells()
+    numel = PROFILES["resnet50"].parameters
+    starts = [number * numel // 4 for number in (3, 2, 1, 0)]
+    for row in run_trial(cell).rows:
+        assert row.samples == 64
+        for entered, start in zip(row.enters, starts, strict=True):
+            known = 2 * PROFILES["resnet50"].share_computed(start, numel)
+            assert entered - row.begin_s >= known * (1 - 1e-9)
+        # at an even pace the second half would be known half a second later
+        assert row.enters[1] - row.begin_s < 2 * (1 / 3 + 2 / 3 * 0.5)
 
 
 @pytest.mark.parametrize("where", ["forward", "backward"])

@@ -4,6 +4,8 @@ import pytest
 
 from psbench.results import computing_in_words, told_in_words
 
+STRAGGLERS = {"probability": 0.05, "shape": 1.5, "most": 100.0}
+
 
 def _slow(*ranks, factor=4.0, probability=1.0):
     return [{"rank": rank, "factor": factor, "probability": probability} for rank in ranks]
@@ -27,6 +29,11 @@ def _slow(*ranks, factor=4.0, probability=1.0):
         ({"slow": _slow(0, factor=1.0)}, "rank 0 no slower"),
         ({"slow": [{"rank": 1, "factor": 2}]}, "rank 1 2x slower"),
         ({"slow": []}, "no rank slower"),
+        ({"seconds": "0.02 s", "stragglers": None}, "20.0 ms"),
+        (
+            {"seconds": "0.02 s", "stragglers": STRAGGLERS},
+            "20.0 ms, 5 % of steps straggle (Pareto 1.5, up to 100x)",
+        ),
     ],
 )
 def test_computing_is_told_as_people_say_it(compute, expected):
@@ -42,3 +49,6 @@ def test_words_take_the_place_of_all_axes_of_computing_but_of_numbers_alone():
     assert told_in_words(axes) == {"compute.seconds", "compute.slow"}
     assert told_in_words(("compute", "compute.jitter")) == {"compute", "compute.jitter"}
     assert told_in_words(("compute.seconds", "compute.jitter", "strategy")) == set()
+    of_all = tuple(f"compute.stragglers.{name}" for name in STRAGGLERS)
+    assert told_in_words((*of_all, "compute.seconds")) == {*of_all, "compute.seconds"}
+    assert told_in_words(of_all[:1]) == set()

@@ -12,6 +12,7 @@ from psbench.spec import (
     MODELS,
     NUMBERED,
     OPTIMIZERS,
+    PROFILES,
     SHORTHANDS,
     STRATEGIES,
     TRANSPORTS,
@@ -28,6 +29,7 @@ from psbench.spec import (
     NoSync,
     ParameterServer,
     PayloadTask,
+    ProfileTask,
     Sgd,
     strategy_label,
 )
@@ -79,6 +81,14 @@ def test_payload_in_bytes(size, nbytes):
 )
 def test_global_batch(batch, workers, total):
     assert make(batch=batch, workers=workers).global_batch == total
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_profile_has_samples_and_computing_times_but_no_optimizer(name):
+    cell = make(task={"profile": name}, compute={"seconds": "200 ms"}, accumulate=2)
+    assert cell.task == ProfileTask(profile=name, dtype="float32")
+    assert (cell.global_batch, cell.optimizer) == (8, None)
+    assert Cell.model_validate(cell.model_dump(mode="json", by_alias=True)) == cell
 
 
 def test_a_payload_has_no_batch():

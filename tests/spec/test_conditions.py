@@ -5,7 +5,7 @@ import math
 import pytest
 
 from psbench.errors import SpecError
-from psbench.spec import Sgd, Slow, Spec, cell_id
+from psbench.spec import Sgd, Slow, Spec, Stragglers, cell_id
 
 MODEL = {"model": "digits_mlp", "optimizer": {"kind": "sgd", "lr": 0.1}}
 ABSENT = object()
@@ -31,6 +31,7 @@ def test_what_is_written_is_what_is_meant_and_survives_json():
             "seconds": "20 ms",
             "jitter": 0.1,
             "slow": [{"rank": 3, "factor": 4, "probability": 0.5}],
+            "stragglers": {"probability": 0.05, "shape": 2},
         },
         cluster={"hosts": 2, "cpus_per_worker": 3, "placement": "spread"},
         pin=False,
@@ -39,6 +40,7 @@ def test_what_is_written_is_what_is_meant_and_survives_json():
     (one,) = asked.cells()
     assert one.compute.seconds == 0.02
     assert one.compute.slow == (Slow(rank=3, factor=4.0, probability=0.5),)
+    assert one.compute.stragglers == Stragglers(probability=0.05, shape=2.0, most=100.0)
     assert (one.cpus_per_process, one.cpus, one.ranks_per_host) == (3, 12, 2)
     assert one.timeout == 90.0
     assert Spec(**asked.document()).cells() == asked.cells()
@@ -48,6 +50,9 @@ def test_defaults_leave_the_id_as_it_is():
     plain = {"accumulate": 1, "reduce": "mean", "lr_scaling": "none", "pin": True}
     empty = {"compute": None, "cluster": None, "timeout": None}
     assert cell_id(cell(**plain, **empty)) == cell_id(cell())
+    seconds = {"seconds": "20 ms"}
+    padded = cell_id(cell(compute={**seconds, "stragglers": None, "slow": [], "jitter": 0}))
+    assert padded == cell_id(cell(compute=seconds))
 
 
 @pytest.mark.parametrize(
@@ -80,6 +85,8 @@ def test_ranks_a_host(workers, cluster, ranks_per_host):
 
 
 PAYLOAD = {"task": {"payload": "4 B"}, "batch": ABSENT}
+PS_ASYNC = {"kind": "parameter_server", "consistency": "asynchronous"}
+PROFILE = {"task": {"profile": "resnet50"}, "compute": {"seconds": "200 ms"}}
 
 
 @pytest.mark.parametrize(
@@ -138,6 +145,16 @@ PAYLOAD = {"task": {"payload": "4 B"}, "batch": ABSENT}
         (
             {"compute": {"seconds": "1 s", "slow": [{"rank": 0, "factor": 0}]}},
             "compute.slow[0].factor: must be greater than 0, got 0",
+        ),
+        *(
+            ({"compute": {"seconds": "1 s", "stragglers": own}}, f"compute.stragglers{said}")
+            for own, said in (
+                ({"probability": 0.1, "shape": 200}, ".shape: must be at most 100, got 200"),
+                ({"probability": 0, "shape": 2}, ".probability: must be greater than 0, got 0"),
+                ({"probability": 0.1, "shape": 0}, ".shape: must be greater than 0, got 0"),
+                ({"probability": 1, "shape": 1, "most": 0.5}, ".most: must be at least 1, got 0.5"),
+                (0.05, ": expected a map, got 0.05"),
+            )
         ),
         (
             {"cluster": {"hosts": 3}},
@@ -199,6 +216,39 @@ PAYLOAD = {"task": {"payload": "4 B"}, "batch": ABSENT}
             "transport: auto goes by what messages of host memory take, and nccl carries none; name"
             " the algorithm and its chunks",
         ),
+        (
+            {**PROFILE, "batch": ABSENT},
+            "batch: missing; set it in the spec or as an axis of the matrix",
+        ),
+        (
+            {**PROFILE, "compute": ABSENT},
+            "compute: missing; a profile says what share of a step each layer computes, and not how"
+            " long a step takes: write such as {seconds: 200 ms}",
+        ),
+        *(
+            ({**PROFILE, field: value}, f"{field}: a profile task learns nothing; leave it out")
+            for field, value in (
+                ("reduce", "sum"),
+                ("lr_scaling", "sqrt"),
+                ("eval_every", 2),
+                ("target", {"loss": 0.1}),
+            )
+        ),
+        *(
+            (
+                {**PROFILE, "strategy": strategy, "workers": 1},
+                f"strategy: {kind} trains a model, and a profile task has none",
+            )
+            for kind, strategy in (("bare", "bare"), ("ddp", "ddp"), ("local_sgd", "local_sgd:2"))
+        ),
+        *(
+            (
+                {**PROFILE, "strategy": {**PS_ASYNC, field: value}},
+                f"strategy.{field}: a profile task learns nothing; leave it out",
+            )
+            for field, value in (("clip_norm", 1.0), ("lr_rule", "staleness_aware"))
+        ),
+        ({**PROFILE, "accumulate": 9}, "accumulate: cannot cut 8 samples of a rank into 9"),
         ({"pin": "no"}, "pin: expected true, false or in_turn, got 'no'"),
         ({"timeout": "0 s"}, "timeout: must be greater than 0, got 0.0"),
         (

@@ -71,6 +71,18 @@ matrix:
   task.dtype: [float32, float64]
   batch: [{per_worker: 8}, {global: 64}]
 """,
+    """\
+name: profile
+task: {profile: resnet50, dtype: float32}
+batch: {per_worker: 64}
+compute: {seconds: 200 ms, jitter: 0.1}
+steps: 20
+workers: 4
+strategy: {kind: all_reduce, algorithm: ring, bucket: 25 MiB, overlap: true}
+matrix:
+  task.profile: [alexnet, vgg16]
+  compute.seconds: [100 ms, 1 s]
+""",
 ]
 DOCUMENTS = [parse_yaml(seed, str)[0] for seed in SEEDS]
 

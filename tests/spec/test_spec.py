@@ -162,8 +162,17 @@ ABSENT = object()
             "strategy: unknown field 'wire_dtype'; all_reduce has it "
             "(known: kind, bucket, overlap)",
         ),
-        ({"task": 3}, "task: expected a map with a model or a payload, got 3"),
-        ({"task": {}}, "task: write either model (with its optimizer) or payload"),
+        ({"task": 3}, "task: expected a map with a model, a payload or a profile, got 3"),
+        ({"task": {}}, "task: write one of model (with its optimizer), payload and profile"),
+        (
+            {"task": {"profile": "resnet50", "payload": "4 B"}},
+            "task: write one of model (with its optimizer), payload and profile",
+        ),
+        (
+            {"task": {"profile": "resnet5"}},
+            "task.profile: unknown profile 'resnet5'; did you mean 'resnet50'? (known: alexnet,"
+            " vgg16, resnet50, resnet101, inception_v3, bert_large, gpt2)",
+        ),
         (
             {"task": {"model": "digits_mlp"}},
             "task.optimizer: missing; set it in the spec or as an axis of the matrix",

@@ -7,7 +7,14 @@ import pytest
 import torch
 
 from psbench.spec import MODELS, Cell
-from psbench.training import DTYPES, Learner, TorchStore, build_learner, build_task
+from psbench.training import (
+    DTYPES,
+    Learner,
+    TorchStore,
+    build_learner,
+    build_task,
+    vector_nbytes,
+)
 from psbench.training.batches import GlobalBatches
 from psbench.training.tasks import build_model, evaluate
 
@@ -194,3 +201,43 @@ def test_a_payload_of_nothing():
     learner = build_learner(cell, **SEED, rank=0)
     assert learner.compute(0, reduce="mean") == 0
     assert learner.parameters.shape == learner.gradients.shape == (0,)
+
+
+@pytest.mark.parametrize(("dtype", "nbytes"), [("float32", 102_228_128), ("float64", 204_456_256)])
+def test_a_profile_is_gradients_of_its_size_and_samples_that_are_counted(dtype, nbytes):
+    cell = Cell(
+        task={"profile": "resnet50", "dtype": dtype},
+        batch={"global": 17},
+        compute={"seconds": "200 ms"},
+        workers=3,
+        steps=5,
+        strategy="ring",
+        accumulate=2,
+    )
+    assert vector_nbytes(cell) == nbytes
+    parts = {}
+    for rank in (0, 1):
+        learner = build_learner(cell, **SEED, rank=rank)
+        assert learner.gradients.nbytes == learner.parameters.nbytes == nbytes
+        assert learner.carried == 0
+        assert learner.digest == ""
+        assert math.isnan(learner.loss())
+        parts[rank] = [learner.compute(0, reduce="mean", part=i, parts=2) for i in range(2)]
+    assert parts == {0: [2, 3], 1: [3, 3]}
+
+
+def test_a_profile_knows_its_gradients_layer_by_layer():
+    cell = Cell(
+        task={"profile": "alexnet"},
+        batch={"per_worker": 1},
+        compute={"seconds": "200 ms"},
+        workers=1,
+        steps=1,
+        strategy="ring",
+    )
+    told = []
+    build_learner(cell, **SEED, rank=0).compute(0, reduce="mean", progress=told.append)
+    maps = [9216 * 4096 + 4096, 4096 * 4096 + 4096, 4096 * 1000 + 1000]
+    kernels = [(3, 64, 11), (64, 192, 5), (192, 384, 3), (384, 256, 3), (256, 256, 3)]
+    sizes = [inputs * outputs * size**2 + outputs for inputs, outputs, size in kernels] + maps
+    assert told == list(itertools.accumulate(sizes, initial=0))[-2::-1]

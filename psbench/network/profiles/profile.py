@@ -41,6 +41,11 @@ class Profile:
         """Floating-point operations of a forward pass of one sample."""
         return self._left[0]
 
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """Where the parameters of each layer begin that has some."""
+        return tuple(sorted({0, *self._ends} - {self.parameters}))
+
     def share_computed(self, start: int, numel: int) -> float:
         """Return the share of a step's computing after which the gradients from element `start` on
         are known, of the vector's `numel`: that of the layer which `start` is in, and of all after
