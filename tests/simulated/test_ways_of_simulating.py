@@ -164,6 +164,30 @@ def test_an_order_that_depends_on_timing_is_seen(round_of):
     assert simulate(late, topology).finish == pytest.approx(1e-3 + 1e-6 + 5e-6 + 5e-6 + 0.8e-6)
 
 
+def test_a_card_that_is_idle_for_a_message_that_waits_for_its_port_is_seen(round_of):
+    # rank 0's second message waits for its port, behind one inside its host; the card is rank 1's
+    # meanwhile, where that is ready before rank 0's port is free
+    schedule = Schedule(
+        world=4,
+        num_chunks=10,
+        rounds=[round_of((0, 1, 0, 10, 0), (0, 2, 0, 1, 0), (1, 3, 0, 1, 0))],
+    )
+    topology = Topology(hosts=(0, 0, 1, 1), between=LINK)
+    port = LINK.overhead + 40_000 * LINK.byte_time
+    short = LINK.overhead + 4_000 * LINK.byte_time
+
+    def collectives(late):
+        starts = np.array([0.0, late, 0.0, 0.0])
+        return [Collective(schedule=schedule, numel=10_000, starts=starts)]
+
+    assert simulate_in_order(collectives(port), topology) is not None
+    early = collectives(1e-6)
+    assert simulate_in_order(early, topology) is None
+    outcome = simulate(early, topology)
+    assert_same(outcome, simulate_by_events(early, topology))
+    assert outcome.finishes[0, 3] == pytest.approx(1e-6 + short + LINK.latency + LINK.overhead)
+
+
 def test_where_messages_take_no_time_the_order_of_ties_is_left_to_events(round_of):
     # both are ready at rank 3 at 0: that of round 2 at once, that of round 1 because of round 0's
     schedule = Schedule(
