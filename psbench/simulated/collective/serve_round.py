@@ -29,7 +29,7 @@ def serve_round(
     src, dst, start, stop, reduce, bounds, entered, done, ports_out, ports_in,
     wire, overhead, byte_time, reduce_time,
 ):  # fmt: skip
-    """Serve a round; see `in_order.Ports`. False where messages at a port are not ready in the
+    """Serve a round; see `ports.Ports`. False where messages at a port are not ready in the
     order of the schedule.
 
     `entered` and `done`, shape (world,): when each rank enters the round, and after it the next;
