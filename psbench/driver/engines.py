@@ -3,9 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol, Self
 
+from psbench.driver.executors import executor_for
 from psbench.errors import PlacementError
 from psbench.results import EngineOutput
 from psbench.spec import Cell, NetworkFile, Trial
+
+Asked = tuple[Trial, str, int]
+"""A trial, its cell's id, and the number of the attempt at it."""
 
 
 class Engine(Protocol):
@@ -25,6 +29,9 @@ class Engine(Protocol):
     @property
     def warnings(self) -> Sequence[str]:
         """What a user should know before the first trial. Once entered."""
+
+    def expect(self, asked: Sequence[Asked]) -> None:
+        """Take note of the trials that will be run, in this order. Once entered."""
 
     def run(
         self, trial: Trial, *, cell_id: str, attempt: int, stop: Callable[[], bool]
@@ -59,7 +66,7 @@ def simulated(cells: Sequence[Cell], networks: Networks) -> Engine:
     """Return the engine in virtual time."""
     from psbench.simulated import SimulatedEngine
 
-    return SimulatedEngine(cells)
+    return SimulatedEngine(cells, executor_for)
 
 
 ENGINES: dict[str, Callable[[Sequence[Cell], Networks], Engine]] = {

@@ -1,7 +1,7 @@
 """One run: a spec's trials, one after the other, into one folder."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from psbench.results import (
     environment,
     has_manifest,
 )
-from psbench.spec import Spec, Trial, cell_id, varying_fields
+from psbench.spec import Cell, Spec, Trial, cell_id, varying_fields
 from psbench.units import count
 
 
@@ -76,17 +76,16 @@ def _run(spec: Spec, folder: RunFolder) -> None:
         report.say(f"{spec.name}: {some}{count(len(trials), 'trial')} -> {folder.path}")
         try:
             with stop.at_once():
-                make = ENGINES[cells[0].engine]
-                networks = known_networks(folder.path)
-                engine = stack.enter_context(make(cells, networks)) if left else None
+                engines = _engines(cells, left, folder, stack)
         except BaseException:
             folder.discard()  # nothing was measured, and nothing is to be kept
             raise
         try:
-            if engine is not None:
-                _begin(spec, folder, engine, report)
+            if engines:
+                _begin(spec, folder, list(engines.values()), report)
                 labels = cell_labels(cells)
                 for trial in left:
+                    engine = engines[trial.cell.engine]
                     run_trial(engine, trial, labels[cell_id(trial.cell)], folder, report, stop)
         except BaseException as error:
             status: RunStatus = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
@@ -95,6 +94,26 @@ def _run(spec: Spec, folder: RunFolder) -> None:
             report.say(f"go on with: psbench run --resume {folder.path}")
             raise
         folder.finish("finished", all_warnings(folder.path, cells))
+
+
+def _engines(
+    cells: Sequence[Cell], left: Sequence[Trial], folder: RunFolder, stack: contextlib.ExitStack
+) -> dict[str, Engine]:
+    """Return the engines that the trials left need, by name, entered."""
+    networks = known_networks(folder.path)
+    engines: dict[str, Engine] = {}
+    for name in dict.fromkeys(trial.cell.engine for trial in left):
+        own = [cell for cell in cells if cell.engine == name]
+        engines[name] = stack.enter_context(ENGINES[name](own, networks))
+        asked = [(trial, *_attempt(trial, folder)) for trial in left if trial.cell.engine == name]
+        engines[name].expect(asked)
+    return engines
+
+
+def _attempt(trial: Trial, folder: RunFolder) -> tuple[str, int]:
+    """Return a trial's cell id, and the number of the next attempt at it."""
+    identity = cell_id(trial.cell)
+    return identity, folder.next_attempt(identity, trial.repeat)
 
 
 def run_trial(
@@ -108,8 +127,7 @@ def run_trial(
     """Run one trial and put its rows where they belong."""
     if stop():
         raise KeyboardInterrupt
-    identity = cell_id(trial.cell)
-    attempt = folder.next_attempt(identity, trial.repeat)
+    identity, attempt = _attempt(trial, folder)
     folder.append(event("trial_started", label, cell_id=identity, repeat=trial.repeat))
     report.begin(trial, label)
     steps_of: dict[int, int] = dict.fromkeys(range(trial.cell.workers), 0)
@@ -128,23 +146,35 @@ def run_trial(
                 report.step(min(steps_of.values()))
 
 
-def _begin(spec: Spec, folder: RunFolder, engine: Engine, report: Reporter) -> None:
+def _begin(spec: Spec, folder: RunFolder, engines: Sequence[Engine], report: Reporter) -> None:
     """Put on disk what is to be there before a trial, and tell what limits the results."""
     cells = spec.cells()
-    where = environment(threads=engine.threads, clock_uncertainty_s=engine.clock_uncertainty_s)
-    warnings = [*folder.warnings, *engine.warnings, *warnings_before(spec)]
+    told = [engine.clock_uncertainty_s for engine in engines]
+    measured = [seconds for seconds in told if seconds is not None]
+    where = environment(
+        threads=max(engine.threads for engine in engines),
+        clock_uncertainty_s=max(measured) if len(measured) == len(told) else None,
+    )
+    own = [warning for engine in engines for warning in engine.warnings]
+    warnings = [*folder.warnings, *own, *warnings_before(spec)]
     if folder.resumed:
         warnings += go_on(folder, where)
     if not has_manifest(folder.path):
+        moves_bytes = any(cell.engine == "live" for cell in cells)
+        limit = {"copy_limit": asdict(copy_limit())} if moves_bytes else {}
         labels = cell_labels(cells)
         folder.write_manifest(
             build_manifest(
                 spec_document=spec.document(),
                 axes=list(varying_fields(cells)),
                 cells=[describe_cell(cell, labels[cell_id(cell)]) for cell in cells],
-                environment=where | {"copy_limit": asdict(copy_limit())},
+                environment=where | limit,
                 warnings=warnings,
-                networks={name: n.model_dump(mode="json") for name, n in engine.networks.items()},
+                networks={
+                    name: network.model_dump(mode="json")
+                    for engine in engines
+                    for name, network in engine.networks.items()
+                },
             )
         )
     known = known_warnings(folder.path)

@@ -84,6 +84,9 @@ class LiveEngine:
             warnings.append(NOT_PINNED)
         return warnings
 
+    def expect(self, asked: Sequence[tuple[Trial, str, int]]) -> None:
+        """Trials are run one after the other, each when its time has come."""
+
     def run(
         self, trial: Trial, *, cell_id: str, attempt: int, stop: Callable[[], bool]
     ) -> Iterator[EngineOutput]:

@@ -3,13 +3,22 @@
 What takes time is drawn, or follows from the network that the spec names; no clock is read.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, wait
 from typing import Self
 
+from psbench.errors import TrialError
 from psbench.results import EngineOutput
-from psbench.simulated.run_trial import run_trial
+from psbench.simulated.run_trial import failed_trial, run_trial
 from psbench.spec import Cell, ModelTask, NetworkFile, Trial
 from psbench.trial import Plan
+
+Asked = tuple[Trial, str, int]
+"""A trial, its cell's id, and the number of the attempt at it."""
+
+_AHEAD = 8  # trials that are simulated, or wait for that, before their rows are asked for
+_POLL_SECONDS = 0.1
 
 
 class SimulatedEngine:
@@ -19,8 +28,18 @@ class SimulatedEngine:
     Raises SpecError on entering where a user's own task is wrong, or a network's file.
     """
 
-    def __init__(self, cells: Sequence[Cell]) -> None:
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        executor_for: Callable[[int], Executor | None] = lambda trials: None,
+    ) -> None:
+        """`executor_for` returns what simulates so many trials side by side; None: one after the
+        other, here."""
         self._cells = cells
+        self._executor_for = executor_for
+        self._executor: Executor | None = None
+        self._expected: deque[Asked] = deque()
+        self._under_way: dict[tuple[str, int, int], Future[list[EngineOutput]]] = {}
         self.threads = max(cell.cpus_per_process for cell in cells)
 
     @property
@@ -35,6 +54,11 @@ class SimulatedEngine:
     def warnings(self) -> Sequence[str]:
         return ()
 
+    def expect(self, asked: Sequence[Asked]) -> None:
+        """Take note of the trials that will be run, in this order."""
+        self._expected.extend(asked)
+        self._executor = self._executor_for(len(asked))
+
     def run(
         self, trial: Trial, *, cell_id: str, attempt: int, stop: Callable[[], bool]
     ) -> Iterator[EngineOutput]:
@@ -43,10 +67,23 @@ class SimulatedEngine:
         A trial that fails ends in a summary that says why. Raises KeyboardInterrupt soon after
         `stop()` turns true, what was finished yielded before.
         """
-        for output in run_trial(trial, cell_id=cell_id, attempt=attempt):
+        self._submit()
+        future = self._under_way.pop((cell_id, trial.repeat, attempt), None)
+        if future is None:
+            outputs: Iterator[EngineOutput] = run_trial(trial, cell_id=cell_id, attempt=attempt)
+        else:
+            outputs = iter(_result(future, trial, cell_id, attempt, stop))
+        for output in outputs:
             yield output
             if stop():
                 raise KeyboardInterrupt
+
+    def _submit(self) -> None:
+        """Have the next trials simulated, as many as are to be ahead."""
+        while self._executor and self._expected and len(self._under_way) < _AHEAD:
+            trial, cell_id, attempt = self._expected.popleft()
+            future = self._executor.submit(whole_trial, trial, cell_id=cell_id, attempt=attempt)
+            self._under_way[cell_id, trial.repeat, attempt] = future
 
     def __enter__(self) -> Self:
         for cell in self._cells:
@@ -58,4 +95,27 @@ class SimulatedEngine:
         return self
 
     def __exit__(self, *_: object) -> None:
-        return None
+        if self._executor is not None:
+            self._executor.shutdown(cancel_futures=True)
+
+
+def whole_trial(trial: Trial, *, cell_id: str, attempt: int) -> list[EngineOutput]:
+    """Return all that `run_trial` yields."""
+    return list(run_trial(trial, cell_id=cell_id, attempt=attempt))
+
+
+def _result(
+    future: Future[list[EngineOutput]],
+    trial: Trial,
+    cell_id: str,
+    attempt: int,
+    stop: Callable[[], bool],
+) -> list[EngineOutput]:
+    """Wait for a trial that is simulated elsewhere. Raises KeyboardInterrupt after `stop()`."""
+    while not wait([future], timeout=_POLL_SECONDS).done:
+        if stop():
+            raise KeyboardInterrupt
+    try:
+        return future.result()
+    except TrialError as error:
+        return [failed_trial(trial, error, cell_id=cell_id, attempt=attempt)]

@@ -1,11 +1,12 @@
 """One trial in virtual time, from its cell to its rows."""
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
-from psbench.errors import PsbenchError
+from psbench.errors import PsbenchError, TrialTimeout
 from psbench.network import Topology
-from psbench.results import EngineOutput, EvalRow, TrialRow
+from psbench.results import EngineOutput, EvalRow, StepRow, TrialRow
 from psbench.simulated.ending import Ending
 from psbench.simulated.peers import Peers
 from psbench.simulated.picks import picked
@@ -13,6 +14,7 @@ from psbench.simulated.served import Served
 from psbench.simulated.vectors import SilentVectors, Vectors
 from psbench.spec import ITEM_SIZES, Trial, Untrained
 from psbench.trial import Pick, Plan, untrained_numel
+from psbench.units import format_seconds
 
 TRANSPORT = "simulated"
 """What is said to have carried the bytes."""
@@ -24,36 +26,57 @@ def run_trial(trial: Trial, *, cell_id: str, attempt: int) -> Iterator[EngineOut
     A trial that fails ends in a summary that says why. Computes with as many threads as the cell
     asks for, where it computes gradients.
     """
-    identity: dict[str, Any] = {"cell_id": cell_id, "repeat": trial.repeat, "attempt": attempt}
-    pick = Pick()
-    topology: Topology | None = None
     try:
-        topology = Plan(trial=trial).topology()
-        vectors = vectors_of(trial)
-        with vectors.computing():
-            pick = picked(trial.cell, topology, vectors.numel, vectors.itemsize)
-            plan = Plan(trial=trial, pick=pick)
-            simulation = (Served if trial.cell.servers else Peers)(plan, vectors, topology)
-            yield from simulation.run()
-            ending = simulation.ending()
-            for point in ending.checkpoints:
-                loss, accuracy = vectors.evaluate(point.parameters)
-                yield EvalRow(
-                    **identity,
-                    step=point.step,
-                    samples=point.samples,
-                    seconds=point.seconds,
-                    loss=loss,
-                    accuracy=accuracy,
-                )
+        yield from _run(trial, cell_id=cell_id, attempt=attempt)
     except PsbenchError as error:
-        text = " ".join(str(error).split())
-        failed = Ending(
-            status="failed", steps=0, samples=0, seconds=0.0, checkpoints=(), fields={"error": text}
-        )
-        yield _summary(trial, identity, failed, pick, topology)
-        return
-    yield _summary(trial, identity, ending, pick, topology)
+        yield failed_trial(trial, error, cell_id=cell_id, attempt=attempt)
+
+
+def failed_trial(trial: Trial, error: PsbenchError, *, cell_id: str, attempt: int) -> TrialRow:
+    """Return the summary of a trial that could not be finished."""
+    ending = Ending(
+        status="timed_out" if isinstance(error, TrialTimeout) else "failed",
+        steps=0,
+        samples=0,
+        seconds=0.0,
+        checkpoints=(),
+        fields={"error": " ".join(str(error).split())},
+    )
+    return _summary(trial, ending, Pick(), None, cell_id=cell_id, attempt=attempt)
+
+
+def _run(trial: Trial, *, cell_id: str, attempt: int) -> Iterator[EngineOutput]:
+    topology = Plan(trial=trial).topology()
+    vectors = vectors_of(trial)
+    pick = picked(trial.cell, topology, vectors.numel, vectors.itemsize)
+    plan = Plan(trial=trial, pick=pick)
+    with vectors.computing():
+        simulation = (Served if trial.cell.servers else Peers)(plan, vectors, topology)
+        yield from _in_time(simulation.run(), trial.cell.timeout)
+        ending = simulation.ending()
+        for point in ending.checkpoints:
+            loss, accuracy = vectors.evaluate(point.parameters)
+            yield EvalRow(
+                cell_id=cell_id,
+                repeat=trial.repeat,
+                attempt=attempt,
+                step=point.step,
+                samples=point.samples,
+                seconds=point.seconds,
+                loss=loss,
+                accuracy=accuracy,
+            )
+    yield _summary(trial, ending, pick, topology, cell_id=cell_id, attempt=attempt)
+
+
+def _in_time(rows: Iterator[list[StepRow]], most: float | None) -> Iterator[list[StepRow]]:
+    """Yield what comes; raise TrialTimeout where that takes more than so many seconds of ours."""
+    begun = time.monotonic()
+    for some in rows:
+        if some:
+            yield some
+        if most is not None and time.monotonic() - begun > most:
+            raise TrialTimeout(f"the trial took longer than timeout ({format_seconds(most)})")
 
 
 def vectors_of(trial: Trial) -> Vectors:
@@ -73,31 +96,30 @@ def vectors_of(trial: Trial) -> Vectors:
 
 def _summary(
     trial: Trial,
-    identity: dict[str, Any],
     ending: Ending,
     pick: Pick,
     topology: Topology | None,
+    *,
+    cell_id: str,
+    attempt: int,
 ) -> TrialRow:
     nothing: dict[str, Any] = dict.fromkeys(
         ("bytes_sent", "bytes_received", "messages_sent", "messages_received"), ()
     )
-    pushes = dict.fromkeys(("pushes_sent", "pushes_acknowledged", "pushes_applied"))
+    nothing |= dict.fromkeys(("error", "pushes_sent", "pushes_acknowledged", "pushes_applied"))
     return TrialRow(
-        **{
-            **identity,
-            **nothing,
-            **pushes,
-            "error": None,
-            "status": ending.status,
-            "steps": ending.steps,
-            "samples": ending.samples,
-            "seconds": ending.seconds,
-            "transport": TRANSPORT,
-            "node_hosts": tuple(f"host {host}" for host in topology.hosts) if topology else (),
-            "one_clock": True,
-            "threads": trial.cell.cpus_per_process,
-            "algorithm": pick.algorithm,
-            "chunks": pick.chunks,
-            **ending.fields,
-        }
+        cell_id=cell_id,
+        repeat=trial.repeat,
+        attempt=attempt,
+        status=ending.status,
+        steps=ending.steps,
+        samples=ending.samples,
+        seconds=ending.seconds,
+        transport=TRANSPORT,
+        node_hosts=tuple(f"host {host}" for host in topology.hosts) if topology else (),
+        one_clock=True,
+        threads=trial.cell.cpus_per_process,
+        algorithm=pick.algorithm,
+        chunks=pick.chunks,
+        **(nothing | ending.fields),
     )
