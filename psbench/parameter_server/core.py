@@ -178,7 +178,7 @@ class ShardCore:
 
     def _last(self, worker: int) -> int:
         """Return the seq of a member's last push that has come."""
-        return self._settled[worker] + len(self._of(worker))
+        return self._settled[worker] + (len(self._of(worker)) if self._pending else 0)
 
     def _of(self, worker: int) -> list[Push]:
         return [push for push in self._pending if push.worker == worker]

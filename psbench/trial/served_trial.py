@@ -28,6 +28,9 @@ class ServedTrial:
         self._now = now
         self._per_step = versions_per_step
         self._every = every
+        self._warmup, self._last = (
+            steps * versions_per_step // every for steps in (cell.warmup, cell.steps)
+        )
         bounds = even_parts(cell.global_batch, cell.workers)
         self._slices = (bounds[1:] - bounds[:-1]).tolist()
         self._divergence = Divergence()
@@ -48,21 +51,18 @@ class ServedTrial:
 
         Afterwards `end` is what the answers of this version say.
         """
-        warmup, total = (
-            steps * self._per_step // self._every for steps in (self._cell.warmup, self._cell.steps)
-        )
         if self.end is not End.GO_ON:
             return  # pushes that were under way: applied, but no part of what is measured
         self._version = version
         samples = sum(self._slices[worker] for worker in workers) * self._every
         self._trained += samples
-        if version > warmup:
+        if version > self._warmup:
             self.samples += samples
-        if version == warmup:
+        if version == self._warmup:
             self.clock.start(self._now())
         if loss is not None and self._divergence.seen_in(loss):
             self.end = End.DIVERGED
-        elif version == total:
+        elif version == self._last:
             self.end = End.FINISHED
         if self.end is not End.GO_ON:
             self.clock.stop(self._now())

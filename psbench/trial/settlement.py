@@ -69,7 +69,7 @@ class Settlement:
         parts = decision.contributions
         self._store.apply(
             vectors,
-            self._scale([part.worker for part in parts]),
+            self._scale(parts),
             rate=self._learning_rate.factor(parts[0].staleness, len(self._shares)),
             correct=self._correction(parts, pulled),
         )
@@ -97,10 +97,10 @@ class Settlement:
         """Say whether a worker's last push that was settled was dropped."""
         return worker in self._was_dropped
 
-    def _scale(self, workers: Sequence[int]) -> float:
-        if not self._rule.sums_shares or len(workers) == len(self._shares):
+    def _scale(self, parts: Sequence[Contribution]) -> float:
+        if not self._rule.sums_shares or len(parts) == len(self._shares):
             return 1.0
-        return 1.0 / sum(self._shares[worker] for worker in workers)
+        return 1.0 / sum(self._shares[part.worker] for part in parts)
 
     def _correction(
         self, parts: Sequence[Contribution], pulled: Callable[[Contribution], Vector]

@@ -96,7 +96,9 @@ class PortWire:
     def _occupy(self, side: int, node: int, hold: float) -> float:
         """Occupy a port as soon as it is free; return when that is."""
         free = self._free[side]
-        begin = max(self._queue.now, free[node])
+        begin = self._queue.now
+        if free[node] > begin:
+            begin = free[node]
         free[node] = begin + hold
         self._busy[side][node] += hold
         return begin

@@ -107,6 +107,7 @@ class VirtualShard:
         worker = reply.worker
         began, updated = self._updated
         turned = self._turned[worker]
+        held_s = now - turned - (updated - began)
         parameters = self._answered[worker] = self._version(reply.version)
         return Answer(
             shard=self._number,
@@ -118,7 +119,7 @@ class VirtualShard:
             sent_s=self._sent[worker],
             queue_s=None if self._rule.sums_shares else turned - self._sent[worker],
             turned_s=turned,
-            held_s=max(0.0, now - turned - (updated - began)),
+            held_s=held_s if held_s > 0 else 0.0,
             update_s=updated - began,
             updated_s=updated,
         )
@@ -133,9 +134,10 @@ class VirtualShard:
 
     def _keep_version(self, version: int) -> None:
         """Copy a version where the rule may read it when it is no longer the present one."""
+        if version and not self._rule.oldest_read:
+            return
+        self._versions[version] = self._vectors.copy(self.parameters)
         oldest = version - self._rule.oldest_read
-        if self._rule.oldest_read or version == 0:
-            self._versions[version] = self._vectors.copy(self.parameters)
         for old in [known for known in self._versions if known < oldest]:
             del self._versions[old]
 
