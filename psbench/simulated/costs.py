@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from psbench.network import Topology
-from psbench.spec import PayloadTask
+from psbench.spec import Untrained
 from psbench.trial import Plan
 
 FloatArray = npt.NDArray[np.float64]
@@ -14,7 +14,8 @@ class Costs:
     """Seconds of a trial's computing and updating, with vectors of `nbytes`.
 
     A pass over a vector, such as an optimiser's step, takes as long as adding it to another does on
-    the link between hosts. A payload computes and updates nothing, unless the spec says so.
+    the link between hosts. A payload computes nothing, unless the spec says so; where nothing
+    is learned, nothing is updated.
     """
 
     def __init__(self, plan: Plan, topology: Topology, nbytes: int) -> None:
@@ -24,7 +25,7 @@ class Costs:
         self.known_after = plan.share_computed
         self.reduce_time = topology.between.reduce_time
         """s/B, of what is added to a vector"""
-        self.update = 0.0 if isinstance(cell.task, PayloadTask) else nbytes * self.reduce_time
+        self.update = 0.0 if isinstance(cell.task, Untrained) else nbytes * self.reduce_time
         """of a pass over a rank's whole vector"""
 
     def compute(self, rank: int, step: int, parts: int) -> float:
