@@ -32,6 +32,8 @@ class RealVectors:
     Memory: what a live run takes, in one process.
     """
 
+    is_real = True
+
     def __init__(self, trial: Trial) -> None:
         cell = trial.cell
         self._learners = [

@@ -10,7 +10,7 @@ from psbench.results import EngineOutput, EvalRow, StepRow, TrialRow
 from psbench.simulated.ending import Ending
 from psbench.simulated.peers import Peers
 from psbench.simulated.picks import picked
-from psbench.simulated.served import Served
+from psbench.simulated.served import served
 from psbench.simulated.vectors import SilentVectors, Vectors
 from psbench.spec import ITEM_SIZES, Trial, Untrained
 from psbench.trial import Pick, Plan, untrained_numel
@@ -51,7 +51,7 @@ def _run(trial: Trial, *, cell_id: str, attempt: int) -> Iterator[EngineOutput]:
     pick = picked(trial.cell, topology, vectors.numel, vectors.itemsize)
     plan = Plan(trial=trial, pick=pick)
     with vectors.computing():
-        simulation = (Served if trial.cell.servers else Peers)(plan, vectors, topology)
+        simulation = (served if trial.cell.servers else Peers)(plan, vectors, topology)
         yield from _in_time(simulation.run(), trial.cell.timeout)
         ending = simulation.ending()
         for point in ending.checkpoints:

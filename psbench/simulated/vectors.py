@@ -41,6 +41,8 @@ class Vectors(Protocol):
     itemsize: int
     """B"""
     carries_loss: bool
+    is_real: bool
+    """whether there is anything to look at"""
 
     @property
     def ranks(self) -> Sequence[RankVectors]:
@@ -72,6 +74,7 @@ class SilentVectors:
     """Nothing but lengths: `numel` elements, and `batch` samples a step over so many `workers`."""
 
     carries_loss = False
+    is_real = False
 
     def __init__(self, *, numel: int, itemsize: int, batch: int, workers: int) -> None:
         self.numel = numel

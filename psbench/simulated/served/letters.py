@@ -42,5 +42,6 @@ class Answer:
     """None under a rule by which pushes wait for one another, not for the server"""
     turned_s: float
     held_s: float
-    update_s: float
+    began_s: float
+    """when the last update began"""
     updated_s: float

@@ -56,11 +56,11 @@ class Notes:
         """Note what a server's answer, which came then, says of a shard."""
         self._sents.append(answer.sent_s)
         self._turns.append(answer.turned_s)
-        self._update_begins.append(answer.updated_s - answer.update_s)
+        self._update_begins.append(answer.began_s)
         self._update_ends.append(answer.updated_s)
         self._exits.append(came_s)
         updates = self._server_updates
-        updates[server] = updates.get(server, 0.0) + answer.update_s
+        updates[server] = updates.get(server, 0.0) + answer.updated_s - answer.began_s
         if answer.queue_s is not None and not answer.queue_s <= self._queue_s:  # NaN at first
             self._queue_s = answer.queue_s
         self._pulled_version = pulled_version

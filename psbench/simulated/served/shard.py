@@ -120,7 +120,7 @@ class VirtualShard:
             queue_s=None if self._rule.sums_shares else turned - self._sent[worker],
             turned_s=turned,
             held_s=held_s if held_s > 0 else 0.0,
-            update_s=updated - began,
+            began_s=began,
             updated_s=updated,
         )
 

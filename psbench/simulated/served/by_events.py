@@ -22,7 +22,7 @@ from psbench.trial import Checkpoint, End, Plan, ServedTrial
 _EVENTS = 20_000  # between one look at what is finished and the next
 
 
-class Served:
+class ServedByEvents:
     """A trial whose workers go through servers, from its first event to its last."""
 
     def __init__(self, plan: Plan, vectors: Vectors, topology: Topology) -> None:
@@ -73,7 +73,7 @@ class Served:
             steps=trial.steps,
             samples=trial.samples,
             seconds=trial.clock.seconds(self._queue.now),
-            checkpoints=[self._whole(point) for point in trial.checkpoints],
+            checkpoints=tuple(self._whole(point) for point in trial.checkpoints),
             fields=Moved(np.array(moved).T).columns()
             | {
                 "pushes_sent": sum(worker.pushes_sent for worker in workers),
