@@ -10,29 +10,14 @@ import subprocess
 import sys
 import tempfile
 
+from cluster import MODEL, platform_xml
 from simgrid import Actor, Engine, Host, Mailbox
 
-MODEL = (
-    "--cfg=network/model:CM02",
-    "--cfg=network/TCP-gamma:0",
-    "--cfg=network/crosstraffic:0",
-    "--log=root.thres:error",
-)
 
-
-PLATFORM = """<?xml version="1.0"?>
-<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
-<platform version="4.1">
-  <cluster id="cluster" prefix="host" suffix="" radical="0-{last}" speed="1Gf"
-           bw="{rate!r}Bps" lat="{latency!r}s" sharing_policy="SPLITDUPLEX"/>
-</platform>
-"""
-
-
-def cluster(engine, world, latency, byte_time):
-    """Make hosts that meet in a switch; a message passes its sender's and its receiver's link."""
+def load_cluster(engine, world, latency, byte_time):
+    """Return the hosts of the cluster, one a rank."""
     with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
-        file.write(PLATFORM.format(last=world - 1, rate=1.0 / byte_time, latency=latency / 2))
+        file.write(platform_xml(world=world, latency=latency, byte_time=byte_time))
         file.flush()
         engine.load_platform(file.name)
     return [Host.by_name(f"host{rank}") for rank in range(world)]
@@ -69,7 +54,7 @@ def main():
         print(json.dumps(times))
         return
     engine = Engine(["times", *MODEL])
-    hosts = cluster(engine, work["world"], work["latency"], work["byte_time"])
+    hosts = load_cluster(engine, work["world"], work["latency"], work["byte_time"])
     finishes = [0.0] * work["world"]
     numbered, count = [], 0
     for round_ in work["rounds"]:
