@@ -393,6 +393,8 @@ def _per_host(workers: int, cluster: Cluster | None, engine: Engine) -> int | No
 def _servers(
     strategy: ParameterServer, workers: int, cluster: Cluster | None, engine: Engine
 ) -> int:
+    if strategy.servers == "workers":
+        return workers
     per_host = _per_host(workers, cluster, engine) if is_colocated(strategy) else None
     return strategy.servers or (-(-workers // per_host) if per_host else 1)
 

@@ -17,6 +17,7 @@ NEEDS_HOSTS = ("hierarchical_leaders", "hierarchical_rails")
 PIPELINED = ("tree", "double_tree")
 """Algorithms whose cost depends on the number of chunks."""
 
+_MOST_SERVERS = 65_536
 _SMALLEST_BUCKET = 1024  # bytes; a large model in buckets of a few would take hours a step
 
 
@@ -31,6 +32,19 @@ def _number_or_auto(value: Any) -> Any:
     return value
 
 
+def _number_or_workers(value: Any) -> Any:
+    if value is None or value == "workers":
+        return value
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise wrong(f"expected a whole number or workers, got {show(value)}")
+    if value < 1:
+        raise wrong(f"must be at least 1, got {show(value)}")
+    if value > _MOST_SERVERS:
+        raise wrong(f"must be at most {_MOST_SERVERS}, got {show(value)}")
+    return value
+
+
+Servers = Annotated[int | Literal["workers"] | None, BeforeValidator(_number_or_workers)]
 Chunks = Annotated[int | Literal["auto"] | None, BeforeValidator(_number_or_auto)]
 
 
@@ -124,8 +138,8 @@ class ParameterServer(Frozen):
     lr_rule: LrRule = Unchanged(kind="none")
     """asynchronous, bounded_staleness: what the delay of a gradient does to its step, by name or as
     a map with the rule's own fields"""
-    servers: Annotated[int, Field(ge=1, le=65_536)] | None = None
-    """null: one; if colocated, one on each host of the workers"""
+    servers: Servers = None
+    """workers: as many as these; null: one; if colocated, one on each host of the workers"""
     placement: ServerPlacement = "dedicated"
     """dedicated: on hosts of their own; colocated: on the workers' hosts, in turn"""
     bucket: Bucket | None = None
@@ -155,7 +169,7 @@ class ParameterServer(Frozen):
     @classmethod
     def _one_shard_has_all(cls, clip_norm: float | None, info: ValidationInfo) -> float | None:
         parts = "it is by the norm of the whole vector, and these servers' shards are parts of it"
-        if clip_norm is not None and (info.data.get("servers") or 1) > 1:
+        if clip_norm is not None and info.data.get("servers") not in (None, "workers", 1):
             raise conflict(f"{parts}; write servers: 1")
         if clip_norm is not None and info.data.get("bucket") is not None:
             raise conflict(f"{parts}; leave bucket out")

@@ -25,6 +25,8 @@ TOGETHER = {"placement": "colocated"}
         ({}, {"ranks_per_host": 1}, 1),
         ({"servers": 3}, None, 3),
         ({"servers": 3}, {"hosts": 2}, 3),
+        ({"servers": "workers"}, None, 4),
+        ({"servers": "workers", **TOGETHER}, {"hosts": 2}, 4),
         (TOGETHER, None, 1),
         (TOGETHER, {"cpus_per_worker": 2}, 1),
         (TOGETHER, {"hosts": 2}, 2),
@@ -66,8 +68,8 @@ def test_what_is_left_out_leaves_the_id_as_it_is():
     [
         ({"servers": 0}, "strategy.servers: must be at least 1, got 0"),
         ({"servers": 65_537}, "strategy.servers: must be at most 65536, got 65537"),
-        ({"servers": "2"}, "strategy.servers: expected a whole number, got '2'"),
-        ({"servers": True}, "strategy.servers: expected a whole number, got true"),
+        ({"servers": "2"}, "strategy.servers: expected a whole number or workers, got '2'"),
+        ({"servers": True}, "strategy.servers: expected a whole number or workers, got true"),
         (
             {"placement": "colocate"},
             "strategy.placement: unknown placement 'colocate'; did you mean 'colocated'?"
