@@ -115,3 +115,20 @@ matrix:
     assert trials["status"].tolist() == ["ok", "ok"]
     counts = steps.groupby("cell_id")[["bytes_sent", "messages_sent"]].sum()
     assert len(counts.drop_duplicates()) == 1
+
+
+def test_where_ray_runs_its_tasks_simulate(tmp_path, monkeypatch, short_folder):
+    import ray
+
+    (tmp_path / "spec.yaml").write_text(SPEC)
+    spec = psbench.Spec.load(tmp_path / "spec.yaml", ["repeats=1"])
+    alone = run(spec, out=tmp_path / "alone")
+    context = ray.init(address="local", num_cpus=2, include_dashboard=False, _temp_dir=short_folder)
+    try:
+        monkeypatch.setenv("RAY_ADDRESS", context.address_info["gcs_address"])
+        by_ray = run(spec, out=tmp_path / "ray")
+        assert ray.is_initialized()  # it was there before, and is no run's to end
+    finally:
+        ray.shutdown()
+    for one, other in zip(frames(by_ray), frames(alone), strict=True):
+        assert one.equals(other)
