@@ -133,7 +133,7 @@ class ShardCore:
         decisions: list[Decision] = []
         # lists and maps of ours, so that it goes on with them
         view = View(version=self.version, pending=self._pending, clocks=self._clocks)
-        while True:
+        while self._pending:
             for push in self.rule.late(view):
                 decisions.append(Drop(push=self._settle(push)))
             batch = self.rule.batch(view)

@@ -21,6 +21,12 @@ Resource = tuple[str, int, int]
 class Message:
     """What is under way from `src` to `dst`; `content` is the sender's own affair."""
 
+    hold: float  # these are for what carries it
+    wire: float
+    ready: float
+    number: int
+    resources: tuple[list[tuple[Resource, float]], ...]
+
     __slots__ = (
         "arrive",
         "content",
@@ -46,11 +52,6 @@ class Message:
         """is called with the message when all of it is there"""
         self.sent_s = 0.0
         """when its sender's port was done with it; known when it arrives"""
-        self.hold = 0.0
-        self.wire = 0.0
-        self.ready = 0.0
-        self.number = 0
-        self.resources: tuple[list[tuple[Resource, float]], ...] = ()
 
 
 class Wire(Protocol):

@@ -12,6 +12,21 @@ from psbench.simulated.vectors import Vectors
 from psbench.trial import End, ServedTrial
 
 
+class _Turn:
+    """A request that a server has turned to, and how many of its shard's decisions are done."""
+
+    __slots__ = ("decisions", "done", "due", "left", "shard")
+
+    def __init__(self, shard: VirtualShard, decisions: Sequence[Decision], *, left: bool) -> None:
+        self.shard = shard
+        self.decisions = decisions
+        self.left = left
+        """whether its worker goes"""
+        self.done = 0
+        self.due: int | None = None
+        """the last version it made, if that is to be evaluated and has not been kept"""
+
+
 class VirtualServer:
     """The server at a node of the wire. It takes requests in the order in which they are all there;
     an update keeps it from the next one, sending does not."""
@@ -65,64 +80,54 @@ class VirtualServer:
             request: Request = message.content
             shard = self.shards[request.shard]
             decisions = shard.hear(request, message.sent_s, self._queue.now)
-            if not self._carry_out(decisions, 0, shard, request, None):
+            turn = _Turn(shard, decisions, left=request.kind == Kind.LEAVE)
+            if not self._carry_out(turn):
                 return
         self._busy = False
 
-    def _go_on(
-        self,
-        decisions: Sequence[Decision],
-        done: int,
-        shard: VirtualShard,
-        request: Request,
-        began: float,
-    ) -> None:
-        """An update is over: make its version, and carry out what is left."""
-        if self._carry_out(decisions, done, shard, request, began):
-            self._turn()
-
-    def _carry_out(
-        self,
-        decisions: Sequence[Decision],
-        done: int,
-        shard: VirtualShard,
-        request: Request,
-        began: float | None,
-    ) -> bool:
-        """Carry out decisions from number `done` on, the first of which `began` then where it takes
-        time. False where an update takes time: what is left follows when it is over."""
-        due: int | None = None
-        for number in range(done, len(decisions)):
-            decision = decisions[number]
+    def _carry_out(self, turn: "_Turn") -> bool:
+        """Carry out what is left to do. False where an update takes time: the rest follows it."""
+        decisions = turn.decisions
+        while turn.done < len(decisions):
+            decision = decisions[turn.done]
             match decision:
                 case Apply():
-                    seconds = shard.update_seconds(decision)
-                    if seconds > 0 and began is None:
-                        if due is not None:
-                            self._keep(due)
-                        now = self._queue.now
-                        self._queue.at(
-                            now + seconds, self._go_on, decisions, number, shard, request, now
-                        )
+                    self._keep_due(turn)  # before the next version is made of it
+                    now = self._queue.now
+                    seconds = turn.shard.update_seconds(decision)
+                    if seconds > 0:
+                        self._queue.at(now + seconds, self._updated, turn, now)
                         return False
-                    if due is not None:
-                        self._keep(due)  # before the next version is made of it
-                    due = self._make(decision, shard, began)
-                    began = None
+                    turn.due = self._make(decision, turn.shard, now)
                 case Drop():
-                    shard.drop(decision, left=request.kind == Kind.LEAVE)
+                    turn.shard.drop(decision, left=turn.left)
                 case Reply():
-                    self._answer(decision, shard)
-        if due is not None:
-            self._keep(due)
+                    self._answer(decision, turn.shard)
+            turn.done += 1
+        self._keep_due(turn)
         return True
 
-    def _make(self, decision: Apply, shard: VirtualShard, began: float | None) -> int | None:
-        """Make a version; return it if its parameters are to be evaluated."""
+    def _updated(self, turn: "_Turn", began: float) -> None:
+        """An update that began then is over: make its version, and carry out what is left."""
+        decision = turn.decisions[turn.done]
+        assert isinstance(decision, Apply)
+        turn.due = self._make(decision, turn.shard, began)
+        turn.done += 1
+        if self._carry_out(turn):
+            self._turn()
+
+    def _keep_due(self, turn: "_Turn") -> None:
+        """Keep a copy of the present parameters, where they are to be evaluated."""
+        if turn.due is not None:
+            self.trial.keep(turn.due, self._parameters())
+            turn.due = None
+
+    def _make(self, decision: Apply, shard: VirtualShard, began: float) -> int | None:
+        """Make a version from `began` until now; return it if it is to be evaluated."""
         now = self._queue.now
-        if began is not None and self.trial.clock.running:
+        if self.trial.clock.running:
             self.applying_s += now - began
-        workers = shard.apply(decision, now if began is None else began, now)
+        workers = shard.apply(decision, began, now)
         if shard is not self.shards[0]:
             return None
         self.trial.on_version(decision.version, workers, self._loss())
@@ -163,10 +168,6 @@ class VirtualServer:
         version of that step or, if the trial ended before it made that, the last it made."""
         made = (point.parameters for point in self.trial.checkpoints if point.step == step)
         return next(made, self._parameters())
-
-    def _keep(self, version: int) -> None:
-        """Keep a copy of the parameters, which are of that version, for evaluation."""
-        self.trial.keep(version, self._parameters())
 
     def _parameters(self) -> Any:
         return self._vectors.join([shard.parameters for shard in self.shards])
