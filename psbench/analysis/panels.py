@@ -76,8 +76,18 @@ def make_grid(
 
 def _beside(labels: Iterable[str], rows: int) -> float:
     """Return the inches that a legend takes beside its panels; that of several rows is below."""
-    longest = max(len(line) for label in labels for line in label.splitlines())
-    return max(_LEGEND, _HANDLE + _LETTER * longest) if rows == 1 else _LEGEND
+    return max(_LEGEND, *map(_inches, labels)) if rows == 1 else _LEGEND
+
+
+def _columns(labels: Sequence[str], width: float) -> int:
+    """Return in how many columns a legend is no wider than `width` inches."""
+    inches = [_inches(label) for label in labels]
+    return MAX_LINES if sum(inches) <= width else max(1, int(width / max(inches)))
+
+
+def _inches(label: str) -> float:
+    """Return the width of an entry of a legend, about."""
+    return _HANDLE + _LETTER * max(map(len, label.splitlines()), default=0)
 
 
 def rows_of_lines(num_lines: Mapping[str, int]) -> list[list[str]]:
@@ -121,8 +131,9 @@ def draw_legends(
     title = title.replace("\n", " ")
     if grid.num_left_out:
         title += f"; {count(grid.num_left_out, 'more variant')} not drawn"
+    ncols = _columns([str(own.get_label()) for own in handles], grid.figure.get_figwidth())
     grid.figure.legend(
-        handles=handles, loc="outside lower center", ncols=MAX_LINES, frameon=False, title=title
+        handles=handles, loc="outside lower center", ncols=ncols, frameon=False, title=title
     )
 
 

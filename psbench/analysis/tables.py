@@ -19,7 +19,7 @@ from psbench.analysis.results import Results
 from psbench.analysis.scaling import knows_efficiency
 from psbench.analysis.server_measures import busy_share
 from psbench.analysis.summary import PARTS
-from psbench.analysis.variants import ABSENT, variant_columns
+from psbench.analysis.variants import ABSENT, NAMELESS, variant_columns
 from psbench.units import count, format_bytes
 
 _AUTO = "auto"
@@ -125,7 +125,7 @@ def _columns(results: Results) -> list[_Column]:
         _Column(header="strategy", cells=list(summary["strategy"]), justify="left"),
         _workers(summary),
         *(
-            _Column(header=name, cells=texts)
+            _Column(header=name, cells=texts, justify="left" if name in NAMELESS else "right")
             for name, texts in variant_columns(results.manifest, without="transport").items()
         ),
         _transport(summary, [cell["transport"] for cell in results.manifest["cells"]]),

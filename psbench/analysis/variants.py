@@ -18,7 +18,7 @@ from psbench.units import count, show_value
 ABSENT = "-"
 _LONGEST = 28  # characters of a value
 _LONGEST_IN_WORDS = 60
-_NAMELESS = ("engine", "network")
+NAMELESS = ("engine", "network")
 """Columns whose values say what they are."""
 
 
@@ -66,7 +66,7 @@ def variants(manifest: dict[str, Any], without: str | None = None) -> dict[str, 
         values = ((name, texts[position]) for name, texts in columns.items())
         # A choice and its options speak for themselves.
         parts += [
-            text if "(" in text or name in _NAMELESS else f"{name} {text}"
+            text if "(" in text or name in NAMELESS else f"{name} {text}"
             for name, text in values
             if text != ABSENT
         ]
