@@ -9,6 +9,7 @@ import pytest
 from psbench import network, parameter_server, schedules, spec, strategies
 from psbench.driver import engines
 from psbench.live import interpreter, transports
+from psbench.simulated import learning, peers
 from psbench.spec.cell import _HAVE_AN_ALL_REDUCE
 from psbench.spec.names import WireDtype
 from psbench.spec.strategy import NEEDS_HOSTS, PIPELINED
@@ -30,6 +31,9 @@ from psbench.training import optimizers, tasks
         (spec.OPTIMIZERS, optimizers.OPTIMIZERS),
         (spec.TRANSPORTS, {"auto", *transports.ENDPOINTS}),
         (spec.ENGINES, engines.ENGINES),
+        (spec.LINK_PRESETS, network.PRESETS),
+        (get_args(WireDtype), learning.WIRE_DTYPES),
+        (get_args(WireDtype), peers._WIRE_BYTES),
         (get_args(WireDtype), interpreter.WIRE_DTYPES),
         (get_args(commands.WireDtype), interpreter.WIRE_DTYPES),
         (_HAVE_AN_ALL_REDUCE, {"auto", *transports.OWN_ALL_REDUCE}),

@@ -6,6 +6,7 @@ from concurrent.futures import Executor, Future
 from typing import Any
 
 from psbench.driver.processes import Processes
+from psbench.errors import TrialError
 
 
 def executor_for(trials: int) -> Executor | None:
@@ -25,22 +26,32 @@ class RayTasks(Executor):
         self._ours = not ray.is_initialized()
         if self._ours:
             ray.init(log_to_driver=False)
-        self._under_way: list[Any] = []
+        self._under_way: set[Any] = set()
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
         import ray
 
         task = ray.remote(call).options(num_cpus=1, max_retries=0)
         reference = task.remote(*arguments, **named)
-        self._under_way.append(reference)
-        future: Future[Any] = reference.future()
-        return future
+        self._under_way.add(reference)
+        told: Future[Any] = Future()
+
+        def done(its: Future[Any]) -> None:
+            self._under_way.discard(reference)
+            error = its.exception()
+            if error is None:
+                told.set_result(its.result())
+            else:
+                told.set_exception(TrialError(f"the task that simulated it failed: {error}"))
+
+        reference.future().add_done_callback(done)
+        return told
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End all tasks; calls under way fail."""
         import ray
 
-        for reference in self._under_way:
+        for reference in list(self._under_way):
             ray.cancel(reference, force=True)
         if self._ours:
             ray.shutdown()

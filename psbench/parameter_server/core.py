@@ -6,13 +6,12 @@ worker, and is settled exactly once however often it is delivered: applied, or d
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from psbench.parameter_server.rules import Push, Rule, View
 
 
-@dataclass(frozen=True, kw_only=True)
-class Contribution:
+class Contribution(NamedTuple):
     """A push that is part of a version; `staleness` is the versions made since it was pulled."""
 
     worker: int
@@ -20,24 +19,21 @@ class Contribution:
     staleness: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Apply:
+class Apply(NamedTuple):
     """Sum these contributions, in this (rank) order, and step: that makes `version`."""
 
     version: int
     contributions: tuple[Contribution, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Drop:
+class Drop(NamedTuple):
     """Use this push no more: it came too late, or its worker left; its staleness is what it would
     have had."""
 
     push: Contribution
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reply:
+class Reply(NamedTuple):
     """Send the parameters of `version` to `worker`; `seq` is its last push or -1."""
 
     worker: int

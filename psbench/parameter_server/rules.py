@@ -3,13 +3,12 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from psbench.parameter_server.staleness import Staleness
 
 
-@dataclass(frozen=True, kw_only=True)
-class Push:
+class Push(NamedTuple):
     """One worker's gradient of one shard, as the server sees it: who, which, and read from what."""
 
     worker: int

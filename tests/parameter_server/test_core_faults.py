@@ -1,6 +1,5 @@
 """That the checks bite: each planted fault of a core or of a rule is found."""
 
-import dataclasses
 from functools import partial
 
 import pytest
@@ -29,15 +28,15 @@ class Altered(ShardCore):
 
 
 def with_version(made):
-    return dataclasses.replace(made, version=made.version + 1)
+    return made._replace(version=made.version + 1)
 
 
 def with_parts(change, made):
-    return dataclasses.replace(made, contributions=change(made.contributions))
+    return made._replace(contributions=change(made.contributions))
 
 
 def staler(by, parts):
-    return tuple(dataclasses.replace(part, staleness=part.staleness + by) for part in parts)
+    return tuple(part._replace(staleness=part.staleness + by) for part in parts)
 
 
 def each_apply(change, decisions):
@@ -162,8 +161,7 @@ class JoinsAtZero(ShardCore):
 
 def reply_of_older(decisions):
     return [
-        dataclasses.replace(d, version=max(0, d.version - 1)) if isinstance(d, Reply) else d
-        for d in decisions
+        d._replace(version=max(0, d.version - 1)) if isinstance(d, Reply) else d for d in decisions
     ]
 
 

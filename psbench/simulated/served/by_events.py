@@ -34,8 +34,9 @@ class ServedByEvents:
         self._costs = Costs(plan, topology, vectors.numel * vectors.itemsize)
         self._strategy = plan.strategy(vectors.numel, vectors.itemsize)
         self._rows: list[StepRow] = []
+        self._workers: list[VirtualWorker] = []
         self._servers = [self._server(number) for number in range(self._cell.servers)]
-        self._workers = [self._worker(rank) for rank in range(self._cell.workers)]
+        self._workers += [self._worker(rank) for rank in range(self._cell.workers)]
 
     @property
     def events(self) -> int:
@@ -94,6 +95,7 @@ class ServedByEvents:
 
     def _server(self, number: int) -> VirtualServer:
         plan, vectors, cell = self._plan, self._vectors, self._cell
+        workers = self._workers
         rule = plan.rule()
         per_step = 1 if rule.sums_shares else cell.workers
         shards = [
@@ -122,7 +124,7 @@ class ServedByEvents:
             queue=self._queue,
             wire=self._wire,
             vectors=vectors,
-            answered=lambda message: self._workers[message.dst].take(message),
+            answered=lambda message: workers[message.dst].take(message),
         )
 
     def _worker(self, rank: int) -> VirtualWorker:
@@ -136,7 +138,7 @@ class ServedByEvents:
             itemsize=self._vectors.itemsize,
             queue=self._queue,
             wire=self._wire,
-            heard=lambda message: self._servers[message.dst - self._cell.workers].hear(message),
+            heard=[server.hear for server in self._servers],
             finished=self._rows.append,
         )
 

@@ -144,7 +144,7 @@ class ServedInStep:
         return sent, turned.T
 
     def _answer(self, updated: FloatArray) -> FloatArray:
-        """Answer the workers by rank; return when each had its answers, shape (servers, workers)."""
+        """Answer workers by rank; return when each had its answers, shape (servers, workers)."""
         ready = np.empty((self._servers, self._workers))
         free = self._server_free[0]
         for worker in range(self._workers):

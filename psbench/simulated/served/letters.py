@@ -1,8 +1,7 @@
 """What workers and servers tell each other in virtual time."""
 
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from psbench.parameter_server import Push
 from psbench.trial import End
@@ -15,8 +14,7 @@ class Kind(IntEnum):
     LEAVE = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A worker's word to the shard of that number of a server; `vector` is what it pushes."""
 
     kind: Kind
@@ -26,8 +24,7 @@ class Request:
     vector: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """A server's word to a worker: the parameters of a version of a shard, and what became of the
     worker's push. Moments are of virtual time; see `live.messages.Answer` for what each says."""
 

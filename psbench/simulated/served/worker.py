@@ -1,6 +1,6 @@
 """A worker in virtual time that goes through servers: it carries a strategy's commands out."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from psbench.parameter_server import Push as PushOfCore
@@ -54,10 +54,10 @@ class VirtualWorker:
         itemsize: int,
         queue: EventQueue,
         wire: Wire,
-        heard: Callable[[Message], object],
+        heard: Sequence[Callable[[Message], object]],
         finished: Callable[[StepRow], object],
     ) -> None:
-        """`heard` takes a request at its server, `finished` the row of a step."""
+        """`heard` takes a request at each server, `finished` the row of a step."""
         self.rank = rank
         self.pushes_sent = 0
         self.pushes_answered = 0
@@ -65,6 +65,7 @@ class VirtualWorker:
         """bytes sent and received, messages sent and received, of each step"""
         self.left = False
         self._cell = cell
+        self._first_server = cell.workers
         self._strategy = strategy
         self._vectors = vectors
         self._costs = costs
@@ -164,13 +165,13 @@ class VirtualWorker:
         return asked
 
     def _post(self, shard: Shard, nbytes: int, request: Request) -> None:
-        node = self._cell.workers + shard.server
-        self._wire.send(Message(self.rank, node, nbytes, request, self._heard))
+        node = self._first_server + shard.server
+        self._wire.send(Message(self.rank, node, nbytes, request, self._heard[shard.server]))
 
     def take(self, message: Message) -> None:
         """Take an answer that has come."""
         answer: Answer = message.content
-        asked = self._asked.pop((message.src - self._cell.workers, answer.shard))
+        asked = self._asked.pop((message.src - self._first_server, answer.shard))
         asked.answer, asked.came_s = answer, self._queue.now
         self._notes.received(message.nbytes)
         if self._waits_for is asked:
