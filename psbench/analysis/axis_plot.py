@@ -1,8 +1,7 @@
 """A picture of measures against an axis: scaling with workers, sensitivity to a learning rate."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,26 +9,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from psbench.analysis.axis_scales import scale_x, scale_y
 from psbench.analysis.axis_series import Series, axis_series, unit_of
+from psbench.analysis.cells import of_time
 from psbench.analysis.looks import line_widths, strategy_colors
 from psbench.analysis.panels import Grid, Row, draw_legends, make_grid
 from psbench.analysis.results import Results
 from psbench.analysis.scaling import knows_efficiency, name_of_efficiency
 from psbench.errors import ResultsError
-from psbench.units import format_bytes, format_seconds
-
-_WIDE = 30.0  # how many times its least the greatest value is where an axis is logarithmic
-_GROWTH = 1.8  # or each value so many times the one before
-_MOST_TICKS = 10
-_THOUSAND = 1000.0
-_SHOW: dict[str, Callable[[float], str]] = {
-    "": "{:g}".format,
-    "B": format_bytes,
-    "s": format_seconds,
-}
-_PLAIN = FuncFormatter(lambda value, _: f"{value:,g}")
 
 _NAMES = {
     "samples_per_s": "samples/s, all workers together",
@@ -50,6 +38,7 @@ _CROSS: dict[str, Any] = {"linestyle": "", "marker": "x", "markersize": 7, "mark
 _CROSS_ROW = 0.035  # of a panel's height
 _IN_PROPORTION = ("workers", "samples_per_s")
 _EFFICIENCY = "efficiency"
+_OF_STEPS = ("step_s", "step_p95_s")
 
 
 def plot_axis(results: Results, axis: str, measures: Sequence[str] = ()) -> Figure:
@@ -67,21 +56,26 @@ def plot_axis(results: Results, axis: str, measures: Sequence[str] = ()) -> Figu
         raise ResultsError(f"{results.path} has no {' or '.join(measures)} to draw")
     first = lines[measures[0]]
     colors = strategy_colors(series.hue for series in first)
-    grid = make_grid(Counter(series.style for series in first), columns=len(measures))
+    grid = make_grid(Counter(series.style for series in first), columns=len(measures), names=colors)
     for row in grid.rows:
         for panel, (measure, series) in zip(row.panels, lines.items(), strict=True):
             own = [one for one in series if one.style in row.variants]
             _draw_panel(panel, row, own, colors, ideal=(axis, measure) == _IN_PROPORTION)
     x = sorted({value for series in first for value in series.points["x"]})
     for panel, measure in zip(grid.rows[0].panels, measures, strict=True):
-        _scale_x(panel, x, _SHOW[unit_of(results.manifest, axis)])
+        scale_x(panel, x, unit_of(results.manifest, axis))
         drawn = pd.concat([series.points for series in lines[measure]])
         if measure == _EFFICIENCY:
             panel.set_ylim(0.0, 1.05 * max(1.0, drawn["high"].max()))
         else:
-            _scale_y(panel, drawn["y"], with_x=(axis, measure) == _IN_PROPORTION)
+            values = drawn["y"]
+            if measure in _OF_STEPS:  # a payload's one worker has nothing to do in virtual time
+                values = values[values > 0]
+            scale_y(panel, values, with_x=(axis, measure) == _IN_PROPORTION)
     _label(grid, results.manifest, axis, measures)
-    draw_legends(grid, colors, results.manifest["repeats"], _keys(lines, axis))
+    no_zeros = any(_lacks_zeros(panel) for row in grid.rows for panel in row.panels)
+    keys = _keys(lines, axis, no_zeros=no_zeros)
+    draw_legends(grid, colors, results.manifest["repeats"], keys)
     return grid.figure
 
 
@@ -133,8 +127,9 @@ def _label(grid: Grid, manifest: dict[str, Any], axis: str, measures: Sequence[s
         panel.set_xlabel(_AXES.get(axis, axis))
     title = "Scaling" if axis == "workers" else f"By {_AXES.get(axis, axis)}"
     strategies = {cell["strategy"] for cell in manifest["cells"]}
+    title += of_time(manifest)
     title += f", {strategies.pop()}" if len(strategies) == 1 else ""
-    grid.figure.suptitle(title, fontweight="bold")
+    grid.figure.suptitle(title, x=grid.middle, fontweight="bold")
 
 
 def _marker(color: str, size: float, *, filled: bool) -> dict[str, Any]:
@@ -144,8 +139,14 @@ def _marker(color: str, size: float, *, filled: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _keys(lines: Mapping[str, list[Series]], axis: str) -> list[Line2D]:
-    """Return what a reader must be told of the marks that are there."""
+def _lacks_zeros(panel: Axes) -> bool:
+    """Say whether a value has no place on a panel, because it is zero."""
+    zeros = any((np.asarray(line.get_ydata()) == 0.0).any() for line in panel.lines)
+    return zeros and panel.get_yscale() == "log"
+
+
+def _keys(lines: Mapping[str, list[Series]], axis: str, *, no_zeros: bool) -> list[Line2D]:
+    """Return what a reader must be told of the marks that are there, and of those that are not."""
     points = pd.concat([series.points for own in lines.values() for series in own])
     keys = []
     if _EFFICIENCY in lines or (axis == "workers" and "samples_per_s" in lines):
@@ -155,35 +156,6 @@ def _keys(lines: Mapping[str, list[Series]], axis: str) -> list[Line2D]:
         keys.append(Line2D([], [], label="target not\nreached by then", **mark))
     if points["diverged"].any():
         keys.append(Line2D([], [], color="0.2", label="diverged", **_CROSS))
+    if no_zeros:
+        keys.append(Line2D([], [], linestyle="", label="no time at all\nis not drawn"))
     return keys
-
-
-def _scale_x(panel: Axes, values: Sequence[float], show: Callable[[float], str]) -> None:
-    if is_logarithmic(values):
-        panel.set_xscale("log", base=2)
-        panel.xaxis.set_minor_formatter(NullFormatter())
-        panel.xaxis.minorticks_off()
-    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: show(value)))
-    if len(values) <= _MOST_TICKS:
-        panel.set_xticks(values, [show(value) for value in values])
-
-
-def _scale_y(panel: Axes, values: "pd.Series[float]", with_x: bool) -> None:
-    known = values[np.isfinite(values)]
-    wide = len(known) and known.min() > 0 and known.max() > _WIDE * known.min()
-    if wide or (with_x and panel.get_xscale() == "log"):
-        # Proportion is a straight line where both axes are logarithmic.
-        panel.set_yscale("log")
-        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if wide else (1, 2, 3, 5, 7)))
-        panel.yaxis.set_minor_formatter(NullFormatter())
-        panel.yaxis.set_major_formatter(_PLAIN)
-    elif len(known) and known.max() >= _THOUSAND:
-        panel.yaxis.set_major_formatter(_PLAIN)
-
-
-def is_logarithmic(values: Sequence[float]) -> bool:
-    """Return whether rising `values` are better seen by their factors than by their differences."""
-    if len(values) < 2 or values[0] <= 0:
-        return False
-    growth = [later / earlier for earlier, later in pairwise(values)]
-    return values[-1] > _WIDE * values[0] or min(growth) >= _GROWTH

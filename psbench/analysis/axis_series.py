@@ -146,6 +146,6 @@ def _one(value: Any) -> Any:
 
 
 def unit_of(manifest: dict[str, Any], axis: str) -> str:
-    """Return the unit of the numbers on an axis: "B", "s" or "" for none."""
+    """Return the unit of the numbers on an axis: "B", "s", "B/s" or "" for none."""
     values = (in_base_unit(field_at(cell["fields"], axis)) for cell in manifest["cells"])
     return next((quantity[1] for quantity in values if quantity is not None), "")

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from psbench.analysis.cells import of_time
 from psbench.analysis.looks import PART_COLORS, strategy_colors
 from psbench.analysis.results import Results
 from psbench.analysis.summary import step_parts
@@ -16,6 +17,8 @@ from psbench.errors import ResultsError
 _BAR = 0.72
 _GAP = 0.9
 """Space for the title of a group of bars, in bars."""
+
+_SEEN = 1e-9  # of the longest bar: less is what rounding leaves of nothing
 
 _NAMES = {
     "compute": "compute",
@@ -48,8 +51,11 @@ def plot_breakdown(results: Results) -> Figure:
     axes.grid(axis="x", alpha=0.25)
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)
-    used = {part for bars in groups.values() for _, parts in bars for part in parts}
-    figure.suptitle("Where a step's time goes: shorter is faster", fontweight="bold")
+    bars = [parts for own in groups.values() for _, parts in own]
+    longest = max(sum(parts.values()) for parts in bars)
+    used = {part for parts in bars for part in parts if parts[part] > _SEEN * longest}
+    where = f"Where a step's time goes{of_time(results.manifest)}: shorter is faster"
+    figure.suptitle(where, fontweight="bold")
     figure.legend(
         handles=[Patch(color=PART_COLORS[p], label=_NAMES[p]) for p in PART_COLORS if p in used],
         loc="outside lower center", ncols=len(used), frameon=False,
@@ -101,6 +107,7 @@ def _draw_bar(axes: Axes, position: float, parts: dict[str, float]) -> None:
     for part, width in parts.items():
         axes.barh(position, width, _BAR, left, color=PART_COLORS[part])
         left += width
+    text = f"{left:.3g}" if left < 999.5 else f"{left:,.0f}"
     axes.annotate(
-        f"{left:.3g} ms", (left, position), xytext=(4, 0), textcoords="offset points", va="center"
+        f"{text} ms", (left, position), xytext=(4, 0), textcoords="offset points", va="center"
     )

@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from psbench.analysis.cells import of_time
 from psbench.analysis.frames import variant_axes
 from psbench.analysis.looks import line_widths, strategy_colors
 from psbench.analysis.panels import Grid, draw_legends, make_grid
@@ -37,7 +38,7 @@ def plot_convergence(results: Results, metric: Metric | None = None) -> Figure:
     colors = {name: color for name, color in every.items() if name in set(evals["strategy"])}
     num_lines = Counter(variant[cell_id] for cell_id in evaluated)
     apart = bool(told_in_words(variant_axes(results.manifest)))
-    grid = make_grid(num_lines, columns=2, sharey="all", apart=apart)
+    grid = make_grid(num_lines, columns=2, names=colors, sharey="all", apart=apart)
     widths = line_widths(colors)
     for row in grid.rows:
         for cell_id in (cell_id for cell_id in evaluated if variant[cell_id] in row.variants):
@@ -50,7 +51,7 @@ def plot_convergence(results: Results, metric: Metric | None = None) -> Figure:
             }
             for axes, x in zip(row.panels, ("samples", "seconds"), strict=True):
                 _draw_line(axes, own, x, metric, look)
-    _label(grid, metric)
+    _label(grid, metric, of_time(results.manifest))
     _draw_target(results, metric, grid)
     draw_legends(grid, colors, results.manifest["repeats"])
     return grid.figure
@@ -83,9 +84,10 @@ def _draw_target(results: Results, metric: str, grid: Grid) -> None:
         )  # fmt: skip
 
 
-def _label(grid: Grid, metric: str) -> None:
+def _label(grid: Grid, metric: str, of_time: str) -> None:
     better = "higher" if metric == "accuracy" else "lower"
-    grid.figure.suptitle(f"Convergence: {better} and further left is better", fontweight="bold")
+    title = f"Convergence{of_time}: {better} and further left is better"
+    grid.figure.suptitle(title, x=grid.middle, fontweight="bold")
     unit = "fraction of test samples right" if metric == "accuracy" else "mean loss a test sample"
     for row in grid.rows:
         row.panels[0].set_ylabel(f"{metric}\n({unit})")

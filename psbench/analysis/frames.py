@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from psbench.analysis.cells import field_at, logical_hosts
+from psbench.analysis.cells import field_at, is_virtual, logical_hosts
 from psbench.analysis.measures import (
     busiest_bytes_per_step,
     derive_steps,
@@ -197,6 +197,7 @@ def trials_frame(
     order = list(cells)
     targets = {cell["id"]: cell["target"] for cell in manifest["cells"]}
     hosts = {cell["id"]: logical_hosts(cell) for cell in manifest["cells"]}
+    virtual = {cell["id"]: is_virtual(cell) for cell in manifest["cells"]}
     timed = _by_trial(steps[~steps["warmup"].astype(bool)])
     evaluated = _by_trial(evals)
     records = []
@@ -208,7 +209,7 @@ def trials_frame(
             _trial_measures(row, own_evals, hosts[row.cell_id])
             | peak_memory(row.peak_memory_bytes, workers=cells[row.cell_id]["workers"])
             | step_measures(own_steps)
-            | server_measures(row, own_steps)
+            | server_measures(row, own_steps, virtual=virtual[row.cell_id])
             | worker_extremes(own_steps)
             | target_measures(
                 own_evals,
@@ -249,7 +250,8 @@ def _identities(manifest: dict[str, Any], reserved: Iterable[str]) -> dict[str, 
 
     An axis whose name the row has for itself (`reserved`) gives way.
     """
-    names = ["strategy", "workers", *varied_axes(manifest)]
+    engine = [axis for axis in manifest["axes"] if axis == "engine"]
+    names = ["strategy", "workers", *engine, *varied_axes(manifest)]
     names = [name for name in names if name not in set(reserved)]
     return {
         cell_id: {"cell_id": cell_id} | {name: columns[name] for name in names}

@@ -54,7 +54,9 @@ def strategy_colors(strategies: Iterable[str]) -> dict[str, str]:
 def line_widths(strategies: Iterable[str]) -> dict[str, float]:
     """Return a width for each strategy's lines, in their order.
 
-    Synchronous strategies learn alike: a line below another is to show at its edges.
+    Synchronous strategies learn alike, and in virtual time some take exactly as long: a line below
+    another is to show at its edges.
     """
     names = list(dict.fromkeys(strategies))
-    return dict(zip(names, np.linspace(2.8, 1.4, len(names)).tolist(), strict=True))
+    widest = min(4.0, max(2.8, 1.4 + 0.5 * (len(names) - 1)))
+    return dict(zip(names, np.linspace(widest, 1.4, len(names)).tolist(), strict=True))

@@ -5,12 +5,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from psbench.analysis.cells import is_colocated, logical_hosts
+from psbench.analysis.cells import is_colocated, live_cells, logical_hosts
 from psbench.analysis.reading_notes import MOST_NAMES, how_strategies_read
 from psbench.analysis.results import Results
 from psbench.analysis.scaling import knows_efficiency, name_of_efficiency
 from psbench.analysis.variants import variants
-from psbench.results import NOT_PINNED, crowded, few_repeats, unlike_devices, unlike_transports
+from psbench.results import (
+    NOT_PINNED,
+    TrialRow,
+    crowded,
+    few_repeats,
+    is_exact,
+    unlike_devices,
+    unlike_transports,
+)
 from psbench.units import count, format_seconds, in_base_unit
 
 _PADDING_EXCESS = 1.1
@@ -85,35 +93,38 @@ def _reading(results: Results) -> Iterator[str]:
 
 
 def _comparability(results: Results) -> Iterator[str]:
-    trials = results.trials
+    trials, live = results.trials, _live_rows(results)
     few = few_repeats(results.manifest["repeats"])
-    if few:
+    if few and not all(is_exact(cell["fields"]) for cell in results.manifest["cells"]):
         yield few
     cores = results.manifest["environment"]["cores"]["available"]
     host = results.manifest["environment"]["host"]  # the one whose cores are known
-    busiest = max((row.node_hosts.count(host) for row in results.journal.trials), default=0)
+    busiest = max((row.node_hosts.count(host) for row in live), default=0)
     if cores is not None and busiest > cores:
         yield crowded(busiest, cores)
-    pinnings = [row.pinned_cores for row in results.journal.trials]
-    if any(len(cores) > 1 and "" in cores for cores in pinnings):
+    if any(len(row.pinned_cores) > 1 and "" in row.pinned_cores for row in live):
         yield NOT_PINNED
     threads = sorted(set(trials["threads"]))
     if len(threads) > 1:
         numbers = ", ".join(map(str, threads))
         yield f"compute threads differ ({numbers}): compare only cells with as many"
-    yield from unlike_transports(
-        results.journal.trials, _names(results), axes=results.manifest["axes"]
-    )
-    devices = unlike_devices(trials["device"])
+    yield from unlike_transports(live, _names(results), axes=results.manifest["axes"])
+    devices = unlike_devices(trials["device"][trials["engine"] != "simulated"])
     if devices:
         yield devices
+    if "engine" in results.manifest["axes"]:
+        yield (
+            "live cells were measured, simulated ones are in virtual time: where they differ, the "
+            "spec's network and compute are not the machine's"
+        )
     if not trials["one_clock"].astype(bool).all():
         yield "some trials ran on several clocks: their wait and communication cannot be told apart"
 
 
 def _shaping(results: Results) -> Iterator[str]:
     emulated: list[tuple[int, int]] = []
-    for cell in results.manifest["cells"]:
+    cells = live_cells(results.manifest)
+    for cell in cells:
         hosts, machines = logical_hosts(cell), len(_machines(results, cell["id"]))
         if hosts > machines > 0:
             emulated.append((hosts, machines))
@@ -121,9 +132,14 @@ def _shaping(results: Results) -> Iterator[str]:
         hosts, machines = max(emulated)
         where = count(machines, "machine")
         yield f"{hosts} logical hosts emulated on {where}: no network lies between them"
-    if any(is_colocated(cell) and logical_hosts(cell) <= 1 for cell in results.manifest["cells"]):
+    if any(is_colocated(cell) and logical_hosts(cell) <= 1 for cell in cells):
         yield "placement: colocated changes nothing on one host; set cluster.ranks_per_host"
     yield from _short_padding(results)
+
+
+def _live_rows(results: Results) -> list[TrialRow]:
+    own = {cell["id"] for cell in live_cells(results.manifest)}
+    return [row for row in results.journal.trials if row.cell_id in own]
 
 
 def _machines(results: Results, cell_id: str) -> set[str]:
@@ -136,7 +152,7 @@ def _short_padding(results: Results) -> Iterator[str]:
     timed = steps[~steps["warmup"].astype(bool)]
     medians = timed["compute_s"].groupby(timed["cell_id"]).median()
     longest: dict[float, float] = {}
-    for cell in results.manifest["cells"]:
+    for cell in live_cells(results.manifest):
         compute = cell["fields"].get("compute") or {}
         asked = in_base_unit(compute.get("seconds"))
         if asked is None or any(compute.get(name) for name in _VARYING):

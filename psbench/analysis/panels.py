@@ -19,6 +19,7 @@ _STYLES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
 _PANEL = (4.6, 3.0)  # inches
 _ONE_ROW = 4.8
 _LEGEND = 1.8
+_HANDLE, _LETTER = 0.6, 0.08  # inches of a legend: the line with the space around, a character
 _LABEL = 32  # characters of a line
 
 
@@ -36,34 +37,57 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """A figure and its rows of panels; `num_left_out` variants found no place."""
+    """A figure and its rows of panels; `num_left_out` variants found no place. `middle` is that of
+    a row of panels, of the figure's width."""
 
     figure: Figure
     rows: list[Row]
     num_left_out: int
+    middle: float
 
 
 def make_grid(
     num_lines: Mapping[str, int],
     columns: int,
+    names: Iterable[str] = (),
     sharey: Literal["all", "col"] = "col",
     apart: bool = False,
 ) -> Grid:
-    """Return panels for variants that have so many lines each; at most MAX_ROWS rows.
+    """Return panels for variants that have so many lines each; at most MAX_ROWS rows. The legend
+    will have `names` too.
 
     `apart`: each variant has a row of its own.
     """
     rows = [[variant] for variant in num_lines] if apart else rows_of_lines(num_lines)
     shown = rows[:MAX_ROWS]
     height = _ONE_ROW if len(shown) == 1 else 1.2 + _PANEL[1] * len(shown)
-    figure = Figure(figsize=(_LEGEND + _PANEL[0] * columns, height), layout="constrained")
+    styles = [fill(name, _LABEL) for name in num_lines if len(num_lines) > 1]
+    beside = _beside([*names, *styles], len(shown))
+    figure = Figure(figsize=(beside + _PANEL[0] * columns, height), layout="constrained")
     panels = figure.subplots(len(shown), columns, sharex="col", sharey=sharey, squeeze=False)
     pairs = zip(panels, shown, strict=True)
     return Grid(
         figure=figure,
         rows=[Row(panels=list(own), variants=names) for own, names in pairs],
         num_left_out=sum(len(row) for row in rows[MAX_ROWS:]),
+        middle=_PANEL[0] * columns / 2 / figure.get_figwidth() if len(shown) == 1 else 0.5,
     )
+
+
+def _beside(labels: Iterable[str], rows: int) -> float:
+    """Return the inches that a legend takes beside its panels; that of several rows is below."""
+    return max(_LEGEND, *map(_inches, labels)) if rows == 1 else _LEGEND
+
+
+def _columns(labels: Sequence[str], width: float) -> int:
+    """Return in how many columns a legend is no wider than `width` inches."""
+    inches = [_inches(label) for label in labels]
+    return MAX_LINES if sum(inches) <= width else max(1, int(width / max(inches)))
+
+
+def _inches(label: str) -> float:
+    """Return the width of an entry of a legend, about."""
+    return _HANDLE + _LETTER * max(map(len, label.splitlines()), default=0)
 
 
 def rows_of_lines(num_lines: Mapping[str, int]) -> list[list[str]]:
@@ -107,8 +131,9 @@ def draw_legends(
     title = title.replace("\n", " ")
     if grid.num_left_out:
         title += f"; {count(grid.num_left_out, 'more variant')} not drawn"
+    ncols = _columns([str(own.get_label()) for own in handles], grid.figure.get_figwidth())
     grid.figure.legend(
-        handles=handles, loc="outside lower center", ncols=MAX_LINES, frameon=False, title=title
+        handles=handles, loc="outside lower center", ncols=ncols, frameon=False, title=title
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from psbench.analysis.cells import is_virtual
 from psbench.analysis.measures import synchronisation, waits_for_some
 from psbench.analysis.results import Results
 
@@ -30,6 +31,8 @@ def how_strategies_read(results: Results) -> Iterator[str]:
     seldom = those(lambda own: own.get("every", 1) > 1)
     if seldom:
         yield f"step, for {seldom}: most steps send nothing; what sending costs is in samples/s"
+    if any(is_virtual(cell) and cell["servers"] for cell in results.manifest["cells"]):
+        yield "server busy, in virtual time: its port one way, or updates, whichever is more"
     if (results.summary()["dropped_share"] > 0).any():
         yield "samples/s leaves out what was dropped"
     alone = those(_updates_alone)

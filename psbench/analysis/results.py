@@ -68,7 +68,8 @@ class Results:
 
         Of servers: `staleness_mean, staleness_p95, staleness_max` (versions) of what they applied;
         of the busiest the `server_receiving_share, server_applying_share, server_sending_share` of
-        the time; `queue_mean, queue_max`, of the requests that lay before them;
+        the time (in virtual time the first and the last are its port's, and all go on side by
+        side); `queue_mean, queue_max`, of the requests that lay before them;
         `version_spread_mean, version_spread_max`, between the shards that a rank has;
         `dropped_share` of all pushes.
         """

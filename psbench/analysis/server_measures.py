@@ -1,7 +1,7 @@
 """What servers were at during a trial: how busy, how long their queue, what they had to drop."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
 
 import numpy as np
@@ -22,13 +22,17 @@ SERVER_MEASURES = (
 )
 
 
-def server_measures(row: TrialRow, timed: pd.DataFrame) -> dict[str, float]:
-    """Return SERVER_MEASURES of one trial from its summary and its `timed` step rows.
+def server_measures(
+    row: TrialRow, timed: pd.DataFrame, *, virtual: bool = False
+) -> dict[str, float]:
+    """Return SERVER_MEASURES of one trial, `virtual` or live, from its summary and its `timed` step
+    rows.
 
     NaN where there is no server, or nothing was told.
     """
     comparable = timed if row.one_clock else timed.iloc[:0]
-    return _shares(row) | _queue(queue_lengths(comparable)) | _spread(timed) | _dropped(row)
+    shares = _shares(row, busy=max if virtual else sum)
+    return shares | _queue(queue_lengths(comparable)) | _spread(timed) | _dropped(row)
 
 
 def queue_lengths(steps: pd.DataFrame) -> pd.DataFrame:
@@ -63,10 +67,23 @@ def _queue(lengths: pd.DataFrame) -> dict[str, float]:
     return {"queue_mean": float(mean), "queue_max": float(lengths["length"].max())}
 
 
-def _shares(row: TrialRow) -> dict[str, float]:
-    """Return the busiest server's shares of the timed part."""
+def busy_share(summary: pd.DataFrame) -> "pd.Series[float]":
+    """Return the share of the time in which the busiest server of each of a summary's cells does
+    not wait.
+
+    A live server's loop does one thing at a time, and its shares add up. In virtual time they are
+    those of its port, each way, and of what makes updates, which go on side by side: it is as busy
+    as the busiest of them.
+    """
+    shares = summary[list(SERVER_MEASURES[:3])]
+    live: pd.Series[float] = shares.sum(axis=1, min_count=shares.shape[1])
+    return live.where(summary["engine"] != "simulated", shares.max(axis=1))
+
+
+def _shares(row: TrialRow, busy: Callable[[Iterable[float]], float]) -> dict[str, float]:
+    """Return the shares of the timed part of the server that is busiest, of its `busy` seconds."""
     servers = zip(row.server_receiving_s, row.server_applying_s, row.server_sending_s, strict=True)
-    busiest = max(servers, key=sum, default=(math.nan,) * 3)
+    busiest = max(servers, key=busy, default=(math.nan,) * 3)
     return {
         name: seconds / row.seconds if row.seconds > 0 else math.nan
         for name, seconds in zip(SERVER_MEASURES[:3], busiest, strict=True)

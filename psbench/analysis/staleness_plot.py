@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import wrap
+from textwrap import fill, wrap
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from psbench.analysis.cells import of_time
 from psbench.analysis.looks import strategy_colors
 from psbench.analysis.results import Results
 from psbench.analysis.variants import variants
@@ -26,6 +27,7 @@ _MOST_MARKS = 5
 _SHOWN = 0.99  # of each cell's pushes have bars of their own, at least
 _PANEL = (3.6, 2.8)  # inches
 _LINE, _TITLE = 44, 30  # characters above a panel, of its text and of its title
+_BOLD = 10.5  # characters of an inch of the figure's own title
 _MEAN: dict[str, Any] = {"color": "0.15", "linewidth": 1.6}
 _P95: dict[str, Any] = {"color": "0.15", "linewidth": 1.4, "linestyle": (0, (1, 1.5))}
 
@@ -63,7 +65,8 @@ def plot_staleness(results: Results) -> Figure:
         title, options = _in_two(strategy)
         lines = [*wrap(options, _LINE), *wrap(variant[cell_id], _LINE), _in_figures(values)]
         _write_above(panel, title, colors[strategy], lines)
-    _label(figure, bars, num_left_out=len(found) - len(shown))
+    title = f"How stale gradients were{of_time(results.manifest)}: further left is fresher"
+    _label(figure, title, bars, num_left_out=len(found) - len(shown))
     return figure
 
 
@@ -182,10 +185,10 @@ def _mark(panel: Axes, bars: _Bars) -> None:
     panel.set_xticks(list(marks), list(marks.values()))
 
 
-def _label(figure: Figure, bars: _Bars, num_left_out: int) -> None:
-    title = "How stale gradients were: further left is fresher"
+def _label(figure: Figure, title: str, bars: _Bars, num_left_out: int) -> None:
     if num_left_out:
         title += f"; {count(num_left_out, 'more cell')} not drawn"
+    title = fill(title, int(_BOLD * figure.get_figwidth()))
     figure.suptitle(title, fontweight="bold")
     each = f", {bars.width} versions a bar" if bars.width > 1 else ""
     figure.supylabel(f"share of pushes (%{each})", fontsize="medium")

@@ -17,8 +17,9 @@ from rich.text import Text
 from psbench.analysis.notes import notes
 from psbench.analysis.results import Results
 from psbench.analysis.scaling import knows_efficiency
+from psbench.analysis.server_measures import busy_share
 from psbench.analysis.summary import PARTS
-from psbench.analysis.variants import ABSENT, variant_columns
+from psbench.analysis.variants import ABSENT, NAMELESS, variant_columns
 from psbench.units import count, format_bytes
 
 _AUTO = "auto"
@@ -99,12 +100,21 @@ def _title(results: Results) -> str:
     repeats = results.manifest["repeats"]
     name = results.manifest["spec"].get("name", results.path.name)
     summary = results.summary()
-    workers, transports = summary["workers"].unique(), _transports_of(summary)
+    workers = summary["workers"].unique()
     same = [count(int(workers[0]), "worker")] if len(workers) == 1 else []
-    same += [f"over {transports[0]}"] if len(transports) == 1 else []
+    same += _carried(summary)
     parts = [" ".join(same)] if same else []
     parts += [f"medians over {count(repeats, 'repeat')}", "warm-up left out"]
     return f"{name}: {', '.join(parts)}"
+
+
+def _carried(summary: pd.DataFrame) -> list[str]:
+    """Return what carried the bytes of all cells, of none where live ones differ in that."""
+    transports, live = _transports_of(summary), _live(summary)
+    over = [f"over {transports[0]}"] if len(transports) == 1 else []
+    if live.all():
+        return over
+    return ["live", *over, "and in virtual time"] if live.any() else ["in virtual time"]
 
 
 def _columns(results: Results) -> list[_Column]:
@@ -115,7 +125,7 @@ def _columns(results: Results) -> list[_Column]:
         _Column(header="strategy", cells=list(summary["strategy"]), justify="left"),
         _workers(summary),
         *(
-            _Column(header=name, cells=texts)
+            _Column(header=name, cells=texts, justify="left" if name in NAMELESS else "right")
             for name, texts in variant_columns(results.manifest, without="transport").items()
         ),
         _transport(summary, [cell["transport"] for cell in results.manifest["cells"]]),
@@ -136,7 +146,12 @@ def _columns(results: Results) -> list[_Column]:
         ),
         _figures(summary, "busiest_bytes_per_step", "busiest\nnode/step", format_bytes),
         _figures(summary.assign(peak=_peak(summary)), "peak", "peak\nmemory", format_bytes),
-        _figures(summary.assign(busy=_busy(summary)), "busy", "server\nbusy %", _significant),
+        _figures(
+            summary.assign(busy=busy_share(summary) * 100.0),
+            "busy",
+            "server\nbusy %",
+            _significant,
+        ),
         _staleness(summary),
         _figures(summary.assign(dropped=_dropped(summary)), "dropped", "dropped\n%", _significant),
         _figures(summary, "final_accuracy", "accuracy", lambda value: f"{value:.3f}"),
@@ -168,13 +183,6 @@ def _hidden(summary: pd.DataFrame, cells: list[dict[str, Any]]) -> "pd.Series[fl
 def _peak(summary: pd.DataFrame) -> "pd.Series[float]":
     """Return the peak memory of each cell's largest node."""
     return summary[["worker_peak_memory", "server_peak_memory"]].max(axis=1)
-
-
-def _busy(summary: pd.DataFrame) -> "pd.Series[float]":
-    """Return the percentage of the time that each cell's busiest server does not wait."""
-    shares = [f"server_{activity}_share" for activity in ("receiving", "applying", "sending")]
-    busy: pd.Series[float] = summary[shares].sum(axis=1, min_count=len(shares)) * 100.0
-    return busy
 
 
 def _dropped(summary: pd.DataFrame) -> "pd.Series[float]":
@@ -210,12 +218,18 @@ def _transport(summary: pd.DataFrame, asked: list[str]) -> _Column:
     else:
         told = len(_transports_of(summary)) > 1
         cells = [own if told and own != _AUTO else ABSENT for own in summary["transport"]]
-    return _Column(header="transport", cells=cells, justify="left")
+    carried = [own if live else ABSENT for own, live in zip(cells, _live(summary), strict=True)]
+    return _Column(header="transport", cells=carried, justify="left")
+
+
+def _live(summary: pd.DataFrame) -> "pd.Series[bool]":
+    """Return which cells' bytes were carried by something."""
+    return summary["engine"] != "simulated"
 
 
 def _transports_of(summary: pd.DataFrame) -> list[str]:
     """Return the transports that the cells were carried by, as far as that is known."""
-    return [name for name in summary["transport"].unique() if name != _AUTO]
+    return [name for name in summary["transport"][_live(summary)].unique() if name != _AUTO]
 
 
 def _with_spread(header: str, cells: list[str]) -> _Column:

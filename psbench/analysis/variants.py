@@ -4,14 +4,22 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from psbench.analysis.cells import field_at
+from psbench.analysis.cells import all_but, field_at
 from psbench.analysis.frames import variant_axes
-from psbench.results import computing_in_words, told_by_task, told_in_words
+from psbench.results import (
+    computing_in_words,
+    networks_in_words,
+    networks_told_in_words,
+    told_by_task,
+    told_in_words,
+)
 from psbench.units import count, show_value
 
 ABSENT = "-"
 _LONGEST = 28  # characters of a value
 _LONGEST_IN_WORDS = 60
+NAMELESS = ("engine", "network")
+"""Columns whose values say what they are."""
 
 
 def variant_columns(manifest: dict[str, Any], without: str | None = None) -> dict[str, list[str]]:
@@ -20,7 +28,7 @@ def variant_columns(manifest: dict[str, Any], without: str | None = None) -> dic
     Axes are named by the end of their dotted names. Those of one choice of several, such as an
     optimiser's kind and options, are one column that shows what differs: "sgd(lr=0.1)". So are
     those that go with the task and say no more than its name: "task". Where it differs which ranks
-    are slow, all of `compute` is told in words.
+    are slow, all of `compute` is told in words; so is `network`, where links do.
     """
     cells = manifest["cells"]
     axes = [axis for axis in variant_axes(manifest) if axis != without]
@@ -33,8 +41,13 @@ def variant_columns(manifest: dict[str, Any], without: str | None = None) -> dic
     if in_words:
         words = [_computing(cell, without) for cell in cells]
         columns["compute"] = _distinct(words, _LONGEST_IN_WORDS)
-    for name, own in _grouped([axis for axis in axes if axis not in in_words]).items():
+    of_networks = networks_told_in_words(axes)
+    others = [axis for axis in axes if axis not in in_words | of_networks]
+    for name, own in _grouped(others).items():
         columns[name] = _distinct([_text(_fields_of(cell, own)) for cell in cells])
+    networks = networks_in_words([_network(cell, without) for cell in cells], axes)
+    if any(networks):
+        columns["network"] = _distinct([own or ABSENT for own in networks], _LONGEST_IN_WORDS)
     return columns
 
 
@@ -53,7 +66,9 @@ def variants(manifest: dict[str, Any], without: str | None = None) -> dict[str, 
         values = ((name, texts[position]) for name, texts in columns.items())
         # A choice and its options speak for themselves.
         parts += [
-            text if "(" in text else f"{name} {text}" for name, text in values if text != ABSENT
+            text if "(" in text or name in NAMELESS else f"{name} {text}"
+            for name, text in values
+            if text != ABSENT
         ]
         names[cell["id"]] = ", ".join(parts)
     return names
@@ -63,6 +78,11 @@ def _computing(cell: dict[str, Any], without: str | None) -> str:
     fields = cell["fields"].get("compute") or {}
     told = {name: value for name, value in fields.items() if f"compute.{name}" != without}
     return computing_in_words(told, cell["workers"])
+
+
+def _network(cell: dict[str, Any], without: str | None) -> dict[str, Any] | None:
+    own: dict[str, dict[str, Any] | None] = {"network": cell["fields"].get("network")}
+    return json.loads(all_but(own, without))["network"] if without else own["network"]
 
 
 def _grouped(axes: list[str]) -> dict[str, list[str]]:

@@ -69,11 +69,17 @@ def _text(value: object) -> str:
 
 def _summary(spec: Spec) -> str:
     cells = spec.cells()
-    cpus = max(cell.cpus for cell in cells)
-    gpus = max(cell.gpus for cell in cells)
+    live = [cell for cell in cells if cell.engine == "live"]
+    num_virtual = (len(cells) - len(live)) * spec.repeats
     trials = len(cells) * spec.repeats
+    text = (
+        f"{count(len(cells), 'cell')} x {count(spec.repeats, 'repeat')} = {count(trials, 'trial')}"
+    )
+    if not live:
+        return f"{text} in virtual time"
+    cpus, gpus = max(cell.cpus for cell in live), max(cell.gpus for cell in live)
     return (
-        f"{count(len(cells), 'cell')} x {count(spec.repeats, 'repeat')}"
-        f" = {count(trials, 'trial')}; {count(cpus, 'logical CPU')} needed (workers + servers)"
+        f"{text}{f', {num_virtual} of them in virtual time' if num_virtual else ''}"
+        f"; {count(cpus, 'logical CPU')} needed (workers + servers)"
         f"{f', GPUs: {gpus:g} (workers)' if gpus else ''}"
     )

@@ -34,8 +34,8 @@ def command(
 ) -> None:
     """Run the trials of SPEC, then print one table and save it with its pictures.
 
-    Ray runs embedded in this process, unless RAY_ADDRESS names a cluster to join. Exit code 4 says
-    that a trial failed.
+    For live trials Ray runs embedded in this process, unless RAY_ADDRESS names a cluster to join.
+    Exit code 4 says that a trial failed.
 
     Example: psbench run experiments/quickstart.yaml --set repeats=1
     """

@@ -13,6 +13,7 @@ from psbench.results import (
     TrialStatus,
     few_repeats,
     has_manifest,
+    is_exact,
     read_journal,
     read_manifest,
     unlike_devices,
@@ -30,8 +31,11 @@ _BAD: dict[TrialStatus, str] = {
 
 def warnings_before(spec: Spec) -> list[str]:
     """Return what a spec alone tells."""
-    devices = unlike_devices(cell.worker_device for cell in spec.cells())
-    return [caveat for caveat in (few_repeats(spec.repeats), devices) if caveat]
+    cells = spec.cells()
+    exact = all(is_exact(cell.model_dump(mode="json", by_alias=True)) for cell in cells)
+    few = None if exact else few_repeats(spec.repeats)
+    devices = unlike_devices(cell.worker_device for cell in _live(cells))
+    return [caveat for caveat in (few, devices) if caveat]
 
 
 def known_warnings(run: Path) -> list[str]:
@@ -59,8 +63,18 @@ def _endings(cells: Sequence[Cell], journal: Journal) -> list[str]:
     return [
         *bad,
         *_missed_targets(cells, journal, labels),
-        *unlike_transports(journal.trials, labels, axes=varying_fields(cells)),
+        *unlike_transports(_of(_live(cells), journal), labels, axes=varying_fields(cells)),
     ]
+
+
+def _live(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells whose bytes are moved, and by processes."""
+    return [cell for cell in cells if cell.engine == "live"]
+
+
+def _of(cells: Sequence[Cell], journal: Journal) -> list[TrialRow]:
+    own = {cell_id(cell) for cell in cells}
+    return [row for row in journal.trials if row.cell_id in own]
 
 
 def _missed_targets(

@@ -10,6 +10,7 @@ from psbench.results.caveats import (
     NOT_PINNED,
     crowded,
     few_repeats,
+    is_exact,
     unlike_devices,
     unlike_transports,
 )
@@ -18,6 +19,7 @@ from psbench.results.copy_limit import CopyLimit, copy_limit
 from psbench.results.environment import environment
 from psbench.results.journal import Journal, read_journal
 from psbench.results.manifest import SCHEMA_VERSION, build_manifest, has_manifest, read_manifest
+from psbench.results.network_words import networks_in_words, networks_told_in_words
 from psbench.results.rows import (
     EngineOutput,
     EvalRow,
@@ -56,6 +58,9 @@ __all__ = [
     "few_repeats",
     "find_runs",
     "has_manifest",
+    "is_exact",
+    "networks_in_words",
+    "networks_told_in_words",
     "read_journal",
     "read_manifest",
     "read_status",

@@ -1,6 +1,7 @@
 """What limits a run's timings, in words: told when it starts, and again below its table."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from psbench.results.rows import TrialRow
 from psbench.units import count
@@ -18,6 +19,17 @@ def few_repeats(repeats: int) -> str | None:
         f"{count(repeats, 'repeat')}: too few to tell a difference from noise; "
         f"ask for {_ENOUGH_REPEATS} or more"
     )
+
+
+def is_exact(fields: Mapping[str, Any]) -> bool:
+    """Say whether all repeats of a cell, given by its fields as JSON, are the same: in virtual
+    time, where nothing is drawn. A model's parameters and batches are; computing may be."""
+    if fields.get("engine") != "simulated" or "model" in fields["task"]:
+        return False
+    compute = fields.get("compute") or {}
+    chances = [slow.get("probability", 1.0) for slow in compute.get("slow") or ()]
+    drawn = compute.get("jitter") or compute.get("stragglers")
+    return not drawn and all(chance == 1.0 for chance in chances)
 
 
 def crowded(processes: int, cores: int, *, threads: int = 1) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from psbench.analysis import load
-from psbench.analysis.axis_plot import is_logarithmic
+from psbench.analysis.axis_scales import is_logarithmic
 from psbench.analysis.axis_series import axis_series, numeric_axes
 from psbench.errors import ResultsError
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from psbench.analysis import load
 from psbench.analysis.looks import strategy_colors
@@ -74,6 +75,26 @@ def test_what_finds_no_place_is_counted(run_of):
     figure = run_of(("ring", "tree", "native", "none", "bare"), range(1, 9)).plot_convergence()
     assert len(figure.axes) == 2 * MAX_ROWS
     assert figure.legends[0].get_title().get_text().endswith("; 2 more variants not drawn")
+
+
+@pytest.mark.parametrize("strategy", ["ring", "ring(bucket=25.0 MiB, overlap, wire=bf16)"])
+def test_legends_fit_beside_one_row_and_below_several(write_run, cell, trial_row, strategy):
+    cells = [
+        cell("ring", workers, id=f"{number:032x}" * 2) | {"strategy": f"{strategy} {number}"}
+        for number, workers in enumerate((1, 2) * 9)
+    ]
+    for number, one in enumerate(cells):
+        one["fields"] = one["fields"] | {"reduce": "mean" if number < 9 else "sum"}
+    for own in (cells, cells[:4]):
+        results = load(write_run(own, [trial_row(one["id"]) for one in own], axes=("reduce",)))
+        figure = results.plot_axis("workers", "samples_per_s")
+        FigureCanvasAgg(figure).draw()
+        wide = figure.bbox.width
+        (legend,) = figure.legends
+        box = legend.get_window_extent()
+        assert 0 <= box.x0 < box.x1 <= wide
+        panel = figure.axes[0].get_window_extent()
+        assert panel.width > 3.4 * figure.dpi, "and leave the panels their room"
 
 
 def test_nothing_to_draw_is_an_error(write_run, cell):

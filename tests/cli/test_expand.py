@@ -52,6 +52,23 @@ def test_gpus_are_counted_where_they_are_asked_for(share, told, capsys):
     )
 
 
+def test_virtual_time_needs_no_cpus(tmp_path, capsys):
+    base = "name: x\ntask: {payload: 4 MiB}\nsteps: 3\nworkers: 4\nrepeats: 2\nstrategy: ps-sync\n"
+    virtual = "{engine: simulated, network: ethernet-10g, workers: 4096}"
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(f"{base}matrix: {{include: [{virtual}]}}\n")
+    assert invoke(["expand", str(spec)]) == 0
+    ends = [capsys.readouterr().out.splitlines()[-1]]
+    spec.write_text(f"{base}matrix: {{include: [{{engine: live}}, {virtual}]}}\n")
+    assert invoke(["expand", str(spec)]) == 0
+    ends += [capsys.readouterr().out.splitlines()[-1]]
+    assert ends == [
+        "1 cell x 2 repeats = 2 trials in virtual time",
+        "2 cells x 2 repeats = 4 trials, 2 of them in virtual time;"
+        " 5 logical CPUs needed (workers + servers)",
+    ]
+
+
 def test_json_is_one_object_a_cell_and_nothing_else(capsys):
     assert invoke(["expand", QUICKSTART, "--json"]) == 0
     out, err = capsys.readouterr()

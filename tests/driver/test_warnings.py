@@ -12,6 +12,8 @@ from psbench.results import EvalRow, RunFolder, TrialRow, build_manifest, enviro
 from psbench.spec import Spec, cell_id, varying_fields
 
 SLOW = {"rank": 1, "factor": 4}
+VIRTUAL = {"engine": "simulated", "task": {"payload": "4 MiB"}, "batch": None}
+BOTH = [{"engine": "live"}, {"engine": "simulated", "network": "ethernet-10g"}]
 MODEL = {"model": "digits_mlp", "optimizer": {"kind": "sgd", "lr": 0.1}}
 
 
@@ -167,6 +169,47 @@ def test_too_few_repeats_are_told_before_and_in_the_words_of_the_summary(tmp_pat
 
 
 @pytest.mark.parametrize(
+    ("compute", "told"),
+    [(None, False), ({"seconds": "1 ms"}, False), ({"seconds": "1 ms", "jitter": 0.1}, True)],
+)
+def test_one_repeat_is_enough_where_nothing_is_drawn(tmp_path, compute, told):
+    asked = spec(**VIRTUAL, network="ethernet-10g", compute=compute, repeats=1)
+    assert [warning.startswith("1 repeat: too few") for warning in warnings_before(asked)] == (
+        [True] if told else []
+    )
+    rows = [trial(cell, 0, transport="simulated") for cell in asked.cells()]
+    assert notes(load(write(tmp_path, asked, rows))) == warnings_before(asked)
+
+
+def test_where_live_cells_are_beside_simulated_ones_repeats_count():
+    asked = spec(task={"payload": "4 MiB"}, batch=None, repeats=1, matrix={"include": BOTH})
+    (warning,) = warnings_before(asked)
+    assert warning.startswith("1 repeat: too few")
+
+
+def test_virtual_time_is_no_transport_that_differs(tmp_path):
+    asked = spec(
+        task={"payload": "4 MiB"},
+        batch=None,
+        repeats=3,
+        matrix={"include": [one | {"strategy": name} for one in BOTH for name in ("ring", "tree")]},
+    )
+    by_engine = {"live": "gloo", "simulated": "simulated"}
+    rows = [
+        trial(cell, repeat, transport=by_engine[cell.engine])
+        for cell in asked.cells()
+        for repeat in range(3)
+    ]
+    run = write(tmp_path / "alike", asked, rows)
+    assert all_warnings(run, asked.cells()) == []
+    rows[0] = trial(asked.cells()[0], 0, transport="shared_memory")
+    run = write(tmp_path / "unlike", asked, rows)
+    repeats, transports = all_warnings(run, asked.cells())
+    assert repeats == "repeats differ in transport (shared_memory, gloo): ring, 2 workers, live"
+    assert transports.startswith("transports differ (shared_memory, gloo): ")
+
+
+@pytest.mark.parametrize(
     ("changes", "labels"),
     [
         ({}, ["ring, 2 workers"]),
@@ -217,6 +260,30 @@ def test_too_few_repeats_are_told_before_and_in_the_words_of_the_summary(tmp_pat
             ["ring, 2 workers", "ring, 2 workers, eval_every 20"],
         ),
         (
+            VIRTUAL | {"matrix": {"network": ["ethernet-10g", "rdma-100g"]}},
+            ["ring, 2 workers, ethernet-10g", "ring, 2 workers, rdma-100g"],
+        ),
+        (
+            VIRTUAL
+            | {
+                "network": {"bandwidth": "1 Gbit/s", "latency": "20 us"},
+                "matrix": {"network.bandwidth": ["1 Gbit/s", "12.5 Gbit/s"]},
+            },
+            ["ring, 2 workers, bandwidth 1.00 Gbit/s", "ring, 2 workers, bandwidth 12.5 Gbit/s"],
+        ),
+        (
+            {
+                "task": {"payload": "4 MiB"},
+                "batch": None,
+                "matrix": {"include": [*BOTH, BOTH[1] | {"network": "ethernet-1g"}]},
+            },
+            [
+                "ring, 2 workers, live",
+                "ring, 2 workers, simulated, ethernet-10g",
+                "ring, 2 workers, simulated, ethernet-1g",
+            ],
+        ),
+        (
             {"matrix": {"compute": [None, {"seconds": "20 ms", "slow": [SLOW]}]}},
             [
                 "ring, 2 workers, compute not padded",
@@ -237,3 +304,9 @@ def test_cells_on_different_devices_are_told_of_before_the_first_trial():
         "as the strategy's"
     )
     assert warnings_before(spec(repeats=3, cluster={"gpus_per_worker": 0.5})) == []
+
+
+def test_only_live_cells_have_a_device():
+    cuda = BOTH[0] | {"cluster": {"gpus_per_worker": 1}}
+    of_payload = {"task": {"payload": "4 MiB"}, "batch": None, "repeats": 3}
+    assert warnings_before(spec(**of_payload, matrix={"include": [cuda, BOTH[1]]})) == []
