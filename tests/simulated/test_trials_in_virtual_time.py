@@ -247,3 +247,20 @@ def test_asynchronous_training_repeats_to_the_bit(strategy):
 def test_a_size_with_its_unit_is_what_is_moved():
     rows, _ = trial(2, "ring", task={"payload": "3 MiB"})
     assert rows[0, 0].bytes_sent == parse_bytes("3 MiB")
+
+
+def test_no_port_is_busy_for_more_than_all_of_the_time():
+    compute = {"seconds": "1 ms", "jitter": 0.3}
+    for placement in ("dedicated", "colocated"):
+        strategy = servers("asynchronous", servers=1, placement=placement)
+        _, summary = trial(8, strategy, compute=compute, steps=20, warmup=5)
+        shares = [
+            seconds[0] / summary.seconds
+            for seconds in (
+                summary.server_receiving_s,
+                summary.server_applying_s,
+                summary.server_sending_s,
+            )
+        ]
+        assert max(shares) <= 1 + 1e-9
+        assert max(shares) > 0.9

@@ -58,7 +58,7 @@ class Wire(Protocol):
     """Carries messages between the nodes of a topology, on the clock of a queue."""
 
     def busy(self, node: int) -> tuple[float, float]:
-        """Return for how many seconds a node's port has been busy sending, and receiving."""
+        """Return for how many seconds a node's port has been busy sending, and receiving, so far."""
 
     def send(self, message: Message) -> None:
         """Send a message now."""
@@ -82,7 +82,10 @@ class PortWire:
         self._busy = ([0.0] * nodes, [0.0] * nodes)
 
     def busy(self, node: int) -> tuple[float, float]:
-        return self._busy[SEND][node], self._busy[RECEIVE][node]
+        return self._busy_so_far(SEND, node), self._busy_so_far(RECEIVE, node)
+
+    def _busy_so_far(self, side: int, node: int) -> float:
+        return self._busy[side][node] - max(0.0, self._free[side][node] - self._queue.now)
 
     def send(self, message: Message) -> None:
         message.hold = self._overhead + message.nbytes * self._byte_time
@@ -122,7 +125,11 @@ class SharedWire:
         self._busy = ([0.0] * len(topology.hosts), [0.0] * len(topology.hosts))
 
     def busy(self, node: int) -> tuple[float, float]:
-        return self._busy[SEND][node], self._busy[RECEIVE][node]
+        return self._busy_so_far(SEND, node), self._busy_so_far(RECEIVE, node)
+
+    def _busy_so_far(self, side: int, node: int) -> float:
+        free = self._free.get(("port", side, node), 0.0)
+        return self._busy[side][node] - max(0.0, free - self._queue.now)
 
     def send(self, message: Message) -> None:
         src, dst = message.src, message.dst
