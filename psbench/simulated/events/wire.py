@@ -58,7 +58,7 @@ class Wire(Protocol):
     """Carries messages between the nodes of a topology, on the clock of a queue."""
 
     def busy(self, node: int) -> tuple[float, float]:
-        """Return for how many seconds a node's port has been busy sending, and receiving, so far."""
+        """Return for how many seconds so far a node's port has been busy sending, and receiving."""
 
     def send(self, message: Message) -> None:
         """Send a message now."""
