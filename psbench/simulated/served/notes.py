@@ -65,10 +65,13 @@ class Notes:
             self._queue_s = answer.queue_s
         self._pulled_version = pulled_version
         self._versions.append(answer.version)
-        self._staleness = max(self._staleness, answer.staleness)
-        self._held_s = max(self._held_s, answer.held_s)
+        if answer.staleness > self._staleness:
+            self._staleness = answer.staleness
+        if answer.held_s > self._held_s:
+            self._held_s = answer.held_s
+        if answer.end > self.end:  # one of the servers says it
+            self.end = answer.end
         self._dropped += answer.dropped
-        self.end = max(self.end, answer.end)
 
     def row(self, *, rank: int, step: int, warmup: bool, loss: float, end_s: float) -> StepRow:
         """Return the row of the step, which is over."""

@@ -69,7 +69,8 @@ class VirtualShard:
         if push is None:
             return self.core.on_leave(worker)
         self._turned[worker], self._sent[worker] = now, sent_s
-        self._pushed[worker, push.seq] = request.vector
+        if self._vectors.is_real:
+            self._pushed[worker, push.seq] = request.vector
         if self.settlement.compensation is not None:
             self._read[worker, push.seq] = self._answered[worker]
         decisions = self.core.on_push(push)
@@ -89,17 +90,19 @@ class VirtualShard:
     def apply(self, decision: Apply, began: float, now: float) -> list[int]:
         """Make a version, from `began` until `now`; return the workers whose pushes it is of."""
         parts = decision.contributions
-        vectors = [self._pushed[part.worker, part.seq] for part in parts]
-        self.settlement.step(decision, vectors, self._read_by)
+        if self._vectors.is_real:
+            vectors = [self._pushed[part.worker, part.seq] for part in parts]
+            self.settlement.step(decision, vectors, self._read_by)
+            self._forget(parts)
         self._updated = (began, now)
-        self._forget(parts)
         self.settlement.settle(decision)
         self._keep_version(decision.version)
         return [part.worker for part in parts]
 
     def drop(self, decision: Drop, *, left: bool) -> None:
         """Use a push no more; `left`: because its worker goes."""
-        self._forget([decision.push])
+        if self._vectors.is_real:
+            self._forget([decision.push])
         self.settlement.settle(decision, left=left)
 
     def answer(self, reply: Reply, end: End, now: float) -> Answer:
