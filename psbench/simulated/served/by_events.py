@@ -67,8 +67,7 @@ class ServedByEvents:
         servers, workers = self._servers, self._workers
         trial = servers[-1].trial
         settled = [shard.settlement for server in servers for shard in server.shards]
-        moved = [np.sum(worker.moved, axis=0) for worker in workers]
-        moved += [np.array(server.moved) for server in servers]
+        moved = [own.moved for own in workers] + [own.moved for own in servers]
         return Ending(
             status="diverged" if trial.end is End.DIVERGED else "ok",
             steps=trial.steps,

@@ -3,6 +3,7 @@
 import math
 
 from psbench.results import StepRow
+from psbench.simulated.served.handles import Served
 from psbench.simulated.served.letters import Answer
 from psbench.trial import End
 
@@ -32,15 +33,11 @@ class Notes:
         self._bytes_sent = self._bytes_received = 0
         self._messages_sent = self._messages_received = 0
 
-    def sent(self, nbytes: int) -> None:
-        """Count a push; one without a byte is no message."""
+    def pushed(self, now: float, nbytes: int) -> None:
+        """Note a push that is sent now; one without a byte is no message."""
+        self.enters.append(now)
         self._bytes_sent += nbytes
         self._messages_sent += nbytes > 0
-
-    def received(self, nbytes: int) -> None:
-        """Count an answer."""
-        self._bytes_received += nbytes
-        self._messages_received += nbytes > 0
 
     @property
     def moved(self) -> tuple[int, int, int, int]:
@@ -52,18 +49,21 @@ class Notes:
             self._messages_received,
         )
 
-    def take_up(self, answer: Answer, server: int, pulled_version: int, came_s: float) -> None:
-        """Note what a server's answer, which came then, says of a shard."""
+    def take_up(self, answer: Answer, served: Served) -> None:
+        """Note what a server's answer, which has come, says of a shard."""
+        server = served.shard.server
+        self._bytes_received += served.nbytes
+        self._messages_received += served.nbytes > 0
         self._sents.append(answer.sent_s)
         self._turns.append(answer.turned_s)
         self._update_begins.append(answer.began_s)
         self._update_ends.append(answer.updated_s)
-        self._exits.append(came_s)
+        self._exits.append(served.came_s)
         updates = self._server_updates
         updates[server] = updates.get(server, 0.0) + answer.updated_s - answer.began_s
         if answer.queue_s is not None and not answer.queue_s <= self._queue_s:  # NaN at first
             self._queue_s = answer.queue_s
-        self._pulled_version = pulled_version
+        self._pulled_version = served.pulled_version
         self._versions.append(answer.version)
         if answer.staleness > self._staleness:
             self._staleness = answer.staleness

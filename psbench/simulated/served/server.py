@@ -131,7 +131,8 @@ class VirtualServer:
         if shard is not self.shards[0]:
             return None
         self.trial.on_version(decision.version, workers, self._loss())
-        self._watch_port()
+        if self._port_before is None or self.trial.end is not End.GO_ON:
+            self._watch_port()
         due = self._vectors.carries_loss and self.trial.evaluation_due(decision.version)
         return decision.version if due else None
 

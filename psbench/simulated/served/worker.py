@@ -7,36 +7,13 @@ from psbench.parameter_server import Push as PushOfCore
 from psbench.results import StepRow
 from psbench.simulated.costs import Costs
 from psbench.simulated.events import EventQueue, Message, Wire
+from psbench.simulated.served.handles import Computing, Served
 from psbench.simulated.served.letters import Answer, Kind, Request
 from psbench.simulated.served.notes import Notes
 from psbench.simulated.vectors import RankVectors
 from psbench.spec import Cell
 from psbench.strategies import Command, Compute, Push, Ready, Shard, Strategy, Wait
 from psbench.trial import End
-
-
-class Asked:
-    """A push under way, and its answer once that has come."""
-
-    __slots__ = ("answer", "came_s", "entered_s", "pulled_version", "shard")
-
-    def __init__(self, shard: Shard, entered_s: float, pulled_version: int) -> None:
-        self.shard = shard
-        self.entered_s = entered_s
-        self.pulled_version = pulled_version
-        self.answer: Answer | None = None
-        self.came_s = 0.0
-
-
-class Computing:
-    """A backward pass under way."""
-
-    __slots__ = ("begun_s", "samples", "seconds")
-
-    def __init__(self, begun_s: float, seconds: float, samples: int) -> None:
-        self.begun_s = begun_s
-        self.seconds = seconds
-        self.samples = samples
 
 
 class VirtualWorker:
@@ -61,8 +38,8 @@ class VirtualWorker:
         self.rank = rank
         self.pushes_sent = 0
         self.pushes_answered = 0
-        self.moved: list[tuple[int, int, int, int]] = []
-        """bytes sent and received, messages sent and received, of each step"""
+        self.moved = [0, 0, 0, 0]
+        """bytes sent and received, messages sent and received"""
         self.left = False
         self._cell = cell
         self._first_server = cell.workers
@@ -75,20 +52,17 @@ class VirtualWorker:
         self._wire = wire
         self._heard = heard
         self._finished = finished
-        self._asked: dict[tuple[int, int], Asked] = {}
-        self._versions: dict[tuple[int, int], int] = {}
-        self._seqs: dict[tuple[int, int], int] = {}
-        self._shards: dict[tuple[int, int], Shard] = {}
-        self._waits_for: Asked | None = None
+        self._served: dict[tuple[int, int], Served] = {}
+        self._waits_for: Served | None = None
         self._step = 0
         self._commands: Generator[Command, object, None] = strategy.step(0)
         self._notes = Notes(0.0)
 
     def open(self, shard: Shard, parameters: Any) -> None:
         """Take a shard's initial parameters, before the first step."""
-        key = (shard.server, shard.span.index)
-        self._shards[key] = shard
-        self._versions[key], self._seqs[key] = 0, -1
+        nbytes = (shard.span.stop - shard.span.start) * self._itemsize
+        node, heard = self._first_server + shard.server, self._heard[shard.server]
+        self._served[shard.server, shard.span.index] = Served(shard, node, nbytes, heard)
         self._vectors.take(shard.span, parameters)
 
     def begin(self) -> None:
@@ -149,59 +123,50 @@ class VirtualWorker:
         seconds = self._costs.compute(self.rank, self._step, command.parts)
         return Computing(self._queue.now, seconds, samples)
 
-    def _push(self, shard: Shard) -> Asked:
-        key = (shard.server, shard.span.index)
-        version = self._versions[key]
-        seq = self._seqs[key] = self._seqs[key] + 1
-        asked = self._asked[key] = Asked(shard, self._queue.now, version)
-        self._notes.enters.append(self._queue.now)
-        push = PushOfCore(worker=self.rank, seq=seq, pulled_version=version)
+    def _push(self, shard: Shard) -> Served:
+        index = shard.span.index
+        served = self._served[shard.server, index]
+        served.seq += 1
+        served.answer = None
+        push = PushOfCore(self.rank, served.seq, served.pulled_version)
         vector = self._vectors.gradients(shard.span)
-        request = Request(Kind.PUSH, self.rank, shard.span.index, push, vector)
-        nbytes = (shard.span.stop - shard.span.start) * self._itemsize
-        self._post(shard, nbytes, request)
+        request = Request(Kind.PUSH, self.rank, index, push, vector)
+        self._wire.send(Message(self.rank, served.node, served.nbytes, request, served.heard))
         self.pushes_sent += 1
-        self._notes.sent(nbytes)
-        return asked
-
-    def _post(self, shard: Shard, nbytes: int, request: Request) -> None:
-        node = self._first_server + shard.server
-        self._wire.send(Message(self.rank, node, nbytes, request, self._heard[shard.server]))
+        self._notes.pushed(self._queue.now, served.nbytes)
+        return served
 
     def take(self, message: Message) -> None:
         """Take an answer that has come."""
         answer: Answer = message.content
-        asked = self._asked.pop((message.src - self._first_server, answer.shard))
-        asked.answer, asked.came_s = answer, self._queue.now
-        self._notes.received(message.nbytes)
-        if self._waits_for is asked:
+        served = self._served[message.src - self._first_server, answer.shard]
+        served.answer, served.came_s = answer, self._queue.now
+        if self._waits_for is served:
             self._waits_for = None
-            self._took(asked)
+            self._took(served, answer)
             self._go_on(None)
 
     def _waited(self, handle: object) -> bool:
         """Take what a handle stands for, if it has come; if not, go on once it has."""
-        if isinstance(handle, Computing):
-            self._notes.samples += handle.samples
-            self._notes.compute_s += handle.seconds
-            return self._passed(handle.begun_s + handle.seconds)
-        assert isinstance(handle, Asked)
-        if handle.answer is None:
-            self._waits_for = handle
-            return False
-        self._took(handle)
-        return True
+        if isinstance(handle, Served):
+            if handle.answer is None:
+                self._waits_for = handle
+                return False
+            self._took(handle, handle.answer)
+            return True
+        assert isinstance(handle, Computing)
+        self._notes.samples += handle.samples
+        self._notes.compute_s += handle.seconds
+        return self._passed(handle.begun_s + handle.seconds)
 
-    def _took(self, asked: Asked) -> None:
-        answer, shard = asked.answer, asked.shard
-        assert answer is not None
-        self._vectors.take(shard.span, answer.parameters)
-        self._versions[shard.server, shard.span.index] = answer.version
+    def _took(self, served: Served, answer: Answer) -> None:
+        self._vectors.take(served.shard.span, answer.parameters)
+        self._notes.take_up(answer, served)
+        served.pulled_version = answer.version
         self.pushes_answered += 1
-        self._notes.take_up(answer, shard.server, asked.pulled_version, asked.came_s)
 
     def _end_step(self) -> None:
-        self.moved.append(self._notes.moved)
+        self.moved = [a + b for a, b in zip(self.moved, self._notes.moved, strict=True)]
         self._finished(
             self._notes.row(
                 rank=self.rank,
@@ -222,5 +187,6 @@ class VirtualWorker:
     def _leave(self) -> None:
         """Tell all servers that this worker will not push again."""
         self.left = True
-        for shard in self._shards.values():
-            self._post(shard, 0, Request(Kind.LEAVE, self.rank, shard.span.index))
+        for served in self._served.values():
+            request = Request(Kind.LEAVE, self.rank, served.shard.span.index)
+            self._wire.send(Message(self.rank, served.node, 0, request, served.heard))
