@@ -26,8 +26,11 @@ import numpy as np
 from cluster import MODEL, platform_xml
 
 from psbench.network import Link, Topology
+from psbench.results import TrialRow
 from psbench.schedules import ALGORITHMS, schedule_for
+from psbench.simulated import run_trial
 from psbench.simulated.collective import Collective, simulate
+from psbench.spec import Cell, Trial
 
 HERE = Path(__file__).parent
 LINK = Link(latency=20e-6, overhead=0.0, byte_time=1e-9, reduce_time=0.0)
@@ -36,6 +39,10 @@ NUMEL = 1_048_576
 SIZES = (*(1024 * 8**power for power in range(7)), 2**30)  # bytes
 WORLDS = tuple(2**power for power in range(1, 11))
 RING = 1024
+PUSHERS, PUSHES = 64, 64 * 300
+MOMENTS = 11
+"""of a push: it leaves, has left, arrives and is all there, as does its answer; computing ends; its
+update begins and ends"""
 
 
 def one(name: str, world: int, *, per_host: int = 1, uneven: bool = False) -> float:
@@ -59,6 +66,23 @@ def sweep(worlds: tuple[int, ...] = WORLDS) -> float:
                 collective = Collective(schedule=schedule, numel=nbytes // 4)
                 finish = simulate([collective], Topology.flat(world, LINK)).finish
     return finish
+
+
+def pushes() -> float:
+    """Simulate PUSHES pushes through an asynchronous server, all of psbench but for its files."""
+    cell = Cell(
+        task={"payload": "4 MiB"},
+        compute={"seconds": "20 ms"},
+        steps=PUSHES // PUSHERS,
+        workers=PUSHERS,
+        strategy="ps-async",
+        engine="simulated",
+        network="ethernet-10g",
+    )
+    outputs = run_trial(Trial(cell=cell, repeat=0, seed=0), cell_id="", attempt=1)
+    *_, summary = outputs
+    assert isinstance(summary, TrialRow)
+    return summary.seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +116,9 @@ CASES = {
     "direct, 1,024": Case(run=lambda: one("direct", 1024), repeats=9),
     "direct, 256, uneven (by events)": Case(run=lambda: one("direct", 256, uneven=True), repeats=9),
     "all, 8 sizes, 2 to 1,024": Case(run=sweep, repeats=3, limit=30.0),
+    f"{PUSHES:,} pushes of {PUSHERS}": Case(
+        run=pushes, repeats=9, limit=PUSHES * MOMENTS / 300_000
+    ),
     "ring, 16,384": Case(run=lambda: one("ring", 16_384), repeats=3, limit=8.0),
 }
 SLOW = ("all, 8 sizes, 2 to 1,024", "ring, 16,384")

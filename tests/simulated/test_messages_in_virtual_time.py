@@ -79,8 +79,8 @@ def test_nodes_that_share_nothing_need_no_queues():
 def test_events_of_one_moment_happen_as_they_were_scheduled():
     queue, seen = EventQueue(), []
     queue.at(2.0, seen.append, "second")
-    queue.at(1.0, queue.after_all_now, seen.append, "put off")
-    queue.at(1.0, lambda: queue.at(1.0, seen.append, "first"))
+    queue.at(1.0, lambda word: queue.after_all_now(seen.append, word), "put off")
+    queue.at(1.0, lambda word: queue.at(1.0, seen.append, word), "first")
     assert queue.run(2)
     assert not queue.run()
     assert seen == ["first", "put off", "second"]

@@ -159,17 +159,22 @@ class SharedWire:
         message.ready = self._queue.now
         island = self._islands[node]
         self._waiting[side].setdefault(island, []).append(message)
-        self._call(side, island)
+        self._call((side, island))
 
-    def _call(self, side: int, island: int) -> None:
-        """Have those that wait looked at, once, when all that happens now has happened."""
-        if (side, island) not in self._called:
-            self._called.add((side, island))
-            self._queue.after_all_now(self._serve, side, island)
+    def _arrive(self, message: Message) -> None:
+        self._put(RECEIVE, message.dst, message)
 
-    def _serve(self, side: int, island: int) -> None:
+    def _call(self, where: tuple[int, int]) -> None:
+        """Have those that wait on a side of an island looked at, once, when all that happens now
+        has happened."""
+        if where not in self._called:
+            self._called.add(where)
+            self._queue.after_all_now(self._serve, where)
+
+    def _serve(self, where: tuple[int, int]) -> None:
         """Begin whatever may begin."""
-        self._called.discard((side, island))
+        self._called.discard(where)
+        side, island = where
         now, waiting = self._queue.now, self._waiting[side][island]
         waiting.sort(key=lambda message: (message.ready, message.number))
         left = []
@@ -180,7 +185,7 @@ class SharedWire:
                 continue
             for resource, seconds in own:
                 self._free[resource] = now + seconds
-                self._queue.at(now + seconds, self._call, side, island)
+                self._queue.at(now + seconds, self._call, where)
             self._begin(side, message)
         self._waiting[side][island] = left
 
@@ -190,6 +195,6 @@ class SharedWire:
         self._busy[side][node] += message.hold
         if side == SEND:
             message.sent_s = now + message.hold
-            self._queue.at(now + message.wire, self._put, RECEIVE, message.dst, message)
+            self._queue.at(now + message.wire, self._arrive, message)
         else:
             self._queue.at(now + message.hold, message.arrive, message)

@@ -15,7 +15,7 @@ from psbench.trial import End, ServedTrial
 class _Turn:
     """A request that a server has turned to, and how many of its shard's decisions are done."""
 
-    __slots__ = ("decisions", "done", "due", "left", "shard")
+    __slots__ = ("began", "decisions", "done", "due", "left", "shard")
 
     def __init__(self, shard: VirtualShard, decisions: Sequence[Decision], *, left: bool) -> None:
         self.shard = shard
@@ -23,6 +23,8 @@ class _Turn:
         self.left = left
         """whether its worker goes"""
         self.done = 0
+        self.began = 0.0
+        """when the update under way did"""
         self.due: int | None = None
         """the last version it made, if that is to be evaluated and has not been kept"""
 
@@ -85,7 +87,7 @@ class VirtualServer:
                 return
         self._busy = False
 
-    def _carry_out(self, turn: "_Turn") -> bool:
+    def _carry_out(self, turn: _Turn) -> bool:
         """Carry out what is left to do. False where an update takes time: the rest follows it."""
         decisions = turn.decisions
         while turn.done < len(decisions):
@@ -96,7 +98,8 @@ class VirtualServer:
                     now = self._queue.now
                     seconds = turn.shard.update_seconds(decision)
                     if seconds > 0:
-                        self._queue.at(now + seconds, self._updated, turn, now)
+                        turn.began = now
+                        self._queue.at(now + seconds, self._updated, turn)
                         return False
                     turn.due = self._make(decision, turn.shard, now)
                 case Drop():
@@ -107,16 +110,16 @@ class VirtualServer:
         self._keep_due(turn)
         return True
 
-    def _updated(self, turn: "_Turn", began: float) -> None:
-        """An update that began then is over: make its version, and carry out what is left."""
+    def _updated(self, turn: _Turn) -> None:
+        """An update is over: make its version, and carry out what is left."""
         decision = turn.decisions[turn.done]
         assert isinstance(decision, Apply)
-        turn.due = self._make(decision, turn.shard, began)
+        turn.due = self._make(decision, turn.shard, turn.began)
         turn.done += 1
         if self._carry_out(turn):
             self._turn()
 
-    def _keep_due(self, turn: "_Turn") -> None:
+    def _keep_due(self, turn: _Turn) -> None:
         """Keep a copy of the present parameters, where they are to be evaluated."""
         if turn.due is not None:
             self.trial.keep(turn.due, self._parameters())
