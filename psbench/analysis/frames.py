@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -133,7 +133,7 @@ def steps_frame(
             continue  # it failed before its first step: nothing to tell the types of columns by
         cell = cells[trial.cell_id]
         derived = derive_steps(
-            trial.table.to_pandas(),
+            _rows(trial),
             kind=synchronisation(cell["fields"]["strategy"]),
             workers=cell["workers"],
             one_clock=one_clock.get((trial.cell_id, trial.repeat), False),
@@ -162,13 +162,13 @@ def queue_frame(
     """Return how many requests lay before the servers of each trial, a row a change; trials whose
     nodes have clocks of their own are left out."""
     identities = _identities(manifest, reserved=("seconds", "length"))
-    own_steps = _by_trial(steps)
+    steps_of = _by_trial(steps)
     columns = [*next(iter(identities.values())), "repeat", "seconds", "length"]
     frames = []
     for row in trials:
-        key = (row.cell_id, row.repeat)
-        if row.one_clock and key in own_steps:
-            lengths = queue_lengths(own_steps[key])
+        own_steps = steps_of((row.cell_id, row.repeat))
+        if row.one_clock and len(own_steps):
+            lengths = queue_lengths(own_steps)
             own = identities[row.cell_id] | {"repeat": row.repeat}
             frames.append(lengths.assign(**{n: [v] * len(lengths) for n, v in own.items()}))
     frames = [frame[columns] for frame in frames if len(frame)]
@@ -198,19 +198,19 @@ def trials_frame(
     targets = {cell["id"]: cell["target"] for cell in manifest["cells"]}
     hosts = {cell["id"]: logical_hosts(cell) for cell in manifest["cells"]}
     virtual = {cell["id"]: is_virtual(cell) for cell in manifest["cells"]}
-    timed = _by_trial(steps[~steps["warmup"].astype(bool)])
-    evaluated = _by_trial(evals)
+    steps_of, evals_of = _by_trial(steps), _by_trial(evals)
+    own_columns = [field.name for field in fields(TrialRow) if field.name not in _PER_NODE]
     records = []
     for row in sorted(trials, key=lambda row: (order.index(row.cell_id), row.repeat)):
         key = (row.cell_id, row.repeat)
-        own_evals = evaluated.get(key, evals.iloc[:0])
-        own_steps = timed.get(key, steps.iloc[:0])
+        own_evals, own_steps = evals_of(key), steps_of(key)
+        timed = own_steps[~own_steps["warmup"].astype(bool)]
         measures = (
             _trial_measures(row, own_evals, hosts[row.cell_id])
             | peak_memory(row.peak_memory_bytes, workers=cells[row.cell_id]["workers"])
-            | step_measures(own_steps)
-            | server_measures(row, own_steps, virtual=virtual[row.cell_id])
-            | worker_extremes(own_steps)
+            | step_measures(timed)
+            | server_measures(row, timed, virtual=virtual[row.cell_id])
+            | worker_extremes(timed)
             | target_measures(
                 own_evals,
                 targets[row.cell_id],
@@ -220,8 +220,8 @@ def trials_frame(
         assert {*measures, *SCALING} == set(MEASURES), (
             "a measure has no column, or a column no measure"
         )
-        records.append(cells[row.cell_id] | asdict(row) | measures)
-    own_columns = [field.name for field in fields(TrialRow) if field.name not in _PER_NODE]
+        own = {name: getattr(row, name) for name in own_columns}
+        records.append(cells[row.cell_id] | own | measures)
     names = ["cell_id", *CELL_COLUMNS, *varied_axes(manifest), *own_columns, *MEASURES]
     return with_scaling(manifest, pd.DataFrame(records, columns=list(dict.fromkeys(names))))
 
@@ -241,8 +241,30 @@ def _trial_measures(row: TrialRow, evals: pd.DataFrame, hosts: int) -> dict[str,
     }
 
 
-def _by_trial(frame: pd.DataFrame) -> dict[Any, pd.DataFrame]:
-    return dict(iter(frame.groupby(["cell_id", "repeat"])))
+def _rows(trial: TrialSteps) -> pd.DataFrame:
+    """Return a trial's step rows. Where all of a column of readings are empty they are one object:
+    with thousands of ranks they would else take more memory than all that was measured."""
+    table = trial.table
+    readings = [name for name, default in StepRow._field_defaults.items() if default == ()]
+    empty = [name for name in readings if not _num_values(table.column(name))]
+    nothing = {name: [()] * table.num_rows for name in empty}
+    return table.drop_columns(empty).to_pandas().assign(**nothing)
+
+
+def _num_values(lists: Any) -> int:
+    """Return how many values are in all lists of an Arrow column."""
+    return sum(len(chunk.flatten()) for chunk in lists.chunks)
+
+
+def _by_trial(frame: pd.DataFrame) -> Callable[[Key], pd.DataFrame]:
+    """Return what takes the rows of a trial, which lie together, out of a frame."""
+    places = frame.groupby(["cell_id", "repeat"]).indices
+
+    def rows(key: Key) -> pd.DataFrame:
+        own = places.get(key, ())
+        return frame.iloc[own[0] : own[-1] + 1] if len(own) else frame.iloc[:0]
+
+    return rows
 
 
 def _identities(manifest: dict[str, Any], reserved: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -1,8 +1,9 @@
 """A run, opened for reading."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -203,17 +204,18 @@ class Results:
     def _summary(self) -> pd.DataFrame:
         return summary_frame(self.manifest, self.trials, self.steps)
 
-    @cached_property
-    def _streams(self) -> tuple[TrialSteps, ...]:
+    @property
+    def _streams(self) -> Iterator[TrialSteps]:
+        """The steps of each trial, read anew: all of them beside their frame would double it."""
         known = {cell["id"] for cell in self.manifest["cells"]}
-        return tuple(trial for trial in read_steps(self.path) if trial.cell_id in known)
+        return (trial for trial in read_steps(self.path) if trial.cell_id in known)
 
     @cached_property
     def _attempts(self) -> dict[frames.Key, int]:
-        return frames.last_attempts((*self.journal.trials, *self.journal.evals, *self._streams))
+        return frames.last_attempts(chain(self.journal.trials, self.journal.evals, self._streams))
 
-    def _last(self, rows: Iterable[Row]) -> list[Row]:
-        return [row for row in rows if row.attempt == self._attempts[row.cell_id, row.repeat]]
+    def _last(self, rows: Iterable[Row]) -> Iterator[Row]:
+        return (row for row in rows if row.attempt == self._attempts[row.cell_id, row.repeat])
 
 
 def load(path: str | Path) -> Results:

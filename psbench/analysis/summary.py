@@ -40,6 +40,16 @@ _MEDIANS = (
     "dropped_share",
 )
 _GREATEST = ("staleness_max", "queue_max", "version_spread_max")
+_OF_A_STEP = [
+    "cell_id",
+    "repeat",
+    "compute_s",
+    "exposed_sync_s",
+    "exposed_comm_s",
+    "update_s",
+    "exposed_server_update_s",
+    "step_s",
+]
 _TO_TARGET = ("steps_to_target", "samples_to_target", "time_to_target_s")
 
 
@@ -72,7 +82,7 @@ def step_parts(trials: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
     computing, with the server's update in it), and NaN where compute has it.
     """
     ok = trials.loc[trials["status"] == "ok", ["cell_id", "repeat"]]
-    timed = steps[~steps["warmup"].astype(bool)].merge(ok, on=["cell_id", "repeat"])
+    timed = steps.loc[~steps["warmup"].astype(bool), _OF_A_STEP].merge(ok, on=["cell_id", "repeat"])
     sync = (timed["exposed_sync_s"] - timed["exposed_server_update_s"]).clip(lower=0.0)
     parts = pd.DataFrame(
         {

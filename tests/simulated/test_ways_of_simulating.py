@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from psbench.network import Link, Topology
 from psbench.schedules import Schedule
+from psbench.schedules.tree import tree
 from psbench.simulated.collective import Collective, Occupied, simulate
+from psbench.simulated.collective.by_arrival import simulate_by_arrival
 from psbench.simulated.collective.compiled import simulate_compiled
 from psbench.simulated.collective.in_order import simulate_in_order
 from psbench.simulated.collective.reference import simulate_by_events
@@ -146,6 +148,22 @@ def test_serving_in_order_is_the_model_to_the_bit_or_is_not_done(round_of, world
         occupied = reference.occupied
 
 
+@many
+@given(world=WORLDS, in_turn=st.booleans(), data=st.data())
+def test_serving_by_arrival_is_the_model_to_the_bit_or_is_not_done(round_of, world, in_turn, data):
+    topology = data.draw(flat(world))
+    occupied = data.draw(st.none() | occupied_anyhow(topology))
+    for _ in range(2):
+        collectives = data.draw(in_flight(round_of, world))
+        options = {"in_turn": in_turn, "occupied": occupied}
+        reference = simulate_by_events(collectives, topology, **options)
+        outcome = simulate_by_arrival(collectives, topology, **options)
+        event("not done" if outcome is None else "served by arrival")
+        if outcome is not None:
+            assert_same(outcome, reference)
+        occupied = reference.occupied
+
+
 def test_an_order_that_depends_on_timing_is_seen(round_of):
     # rank 2 is sent to by 0 in round 0 and by 1 in round 1, which here is ready long before 0
     schedule = Schedule(
@@ -162,6 +180,16 @@ def test_an_order_that_depends_on_timing_is_seen(round_of):
     assert simulate_in_order(late, topology) is None
     # served at once, the second leaves the port long before the first comes
     assert simulate(late, topology).finish == pytest.approx(1e-3 + 1e-6 + 5e-6 + 5e-6 + 0.8e-6)
+
+
+def test_a_tree_with_one_side_higher_is_served_by_arrival():
+    # in a world of 8 the left side has the eighth: what comes from the right is a hop ahead of it
+    schedule, topology = tree(8, 4), Topology.flat(8, LINK)
+    collectives = [Collective(schedule=schedule, numel=4000)] * 2
+    assert simulate_in_order(collectives, topology) is None
+    outcome = simulate_by_arrival(collectives, topology)
+    assert outcome is not None
+    assert_same(outcome, simulate_by_events(collectives, topology))
 
 
 def test_a_card_that_is_idle_for_a_message_that_waits_for_its_port_is_seen(round_of):

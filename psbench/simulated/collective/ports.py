@@ -1,4 +1,4 @@
-"""Ports of ranks that have a host each, in the order of the schedule."""
+"""Ports of ranks that have a host each, in the order of the schedule or of what comes."""
 
 import numpy as np
 
@@ -6,8 +6,9 @@ from psbench.network import Topology
 from psbench.schedules import Round
 from psbench.simulated.collective.occupied import Occupied
 from psbench.simulated.collective.outcome import Outcome
+from psbench.simulated.collective.serve_by_arrival import serve_by_arrival, stages_of
 from psbench.simulated.collective.serve_round import PORT, serve_round
-from psbench.simulated.collective.transfers import FloatArray, IntArray
+from psbench.simulated.collective.transfers import FloatArray, IntArray, Transfers
 
 
 class Ports:
@@ -28,6 +29,20 @@ class Ports:
         a port are not ready in the order of the schedule."""
         served: bool = serve_round(
             own.src, own.dst, own.start, own.stop, own.reduce, bounds, entered, self._done,
+            *self._ports, *self._costs,
+        )  # fmt: skip
+        return served
+
+    def serve_all(self, messages: Transfers, ready: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Serve all messages, whichever comes first; return when each rank began each collective,
+        for which it is `ready` then, and was done with it: all of shape (collectives, world)."""
+        src, dst = messages.src, messages.dst
+        stages, first, stage_of, by_sender, begins = stages_of(
+            messages.collective, messages.round, src, dst, *ready.shape
+        )
+        served: tuple[FloatArray, FloatArray] = serve_by_arrival(
+            src, dst, messages.nbytes, messages.reduce,
+            stages, first, stage_of[1], by_sender, begins, ready,
             *self._ports, *self._costs,
         )  # fmt: skip
         return served

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from psbench.network import Topology
+from psbench.simulated.collective.by_arrival import simulate_by_arrival
 from psbench.simulated.collective.compiled import simulate_compiled
 from psbench.simulated.collective.in_order import simulate_in_order
 from psbench.simulated.collective.occupied import Occupied
@@ -26,5 +27,8 @@ def simulate(
     of the earlier call is served before any of this one, also where this one's is ready first.
     """
     occupied = occupied or Occupied.nothing(topology)
-    in_order = simulate_in_order(collectives, topology, in_turn=in_turn, occupied=occupied)
-    return in_order or simulate_compiled(collectives, topology, in_turn=in_turn, occupied=occupied)
+    for way in (simulate_in_order, simulate_by_arrival):
+        outcome = way(collectives, topology, in_turn=in_turn, occupied=occupied)
+        if outcome is not None:
+            return outcome
+    return simulate_compiled(collectives, topology, in_turn=in_turn, occupied=occupied)

@@ -20,7 +20,7 @@ from psbench.simulated.vectors import Vectors
 from psbench.spec import ParameterServer
 from psbench.trial import Plan
 
-_MOST_TOLD = 256  # servers of which a row says when each answered
+_MOST_TOLD = 65_536  # pushes of a step, of which rows say when each was answered
 
 
 def goes_in_step(plan: Plan, vectors: Vectors, topology: Topology) -> bool:
@@ -45,6 +45,7 @@ class ServedInStep:
     def __init__(self, plan: Plan, vectors: Vectors, topology: Topology) -> None:
         cell = self._cell = plan.trial.cell
         self._workers, self._servers = cell.workers, cell.servers
+        self._is_told = self._workers * self._servers <= _MOST_TOLD
         self._costs = Costs(plan, topology, vectors.numel * vectors.itemsize)
         link = topology.between
         bounds = even_parts(vectors.numel, cell.servers)
@@ -131,7 +132,7 @@ class ServedInStep:
         """Push; return when each push had left its worker, and when its server turned to it, which
         is when it was all there; shape (servers, workers)."""
         ready = np.empty((self._servers, self._workers))
-        sent = np.empty_like(ready) if self._servers <= _MOST_TOLD else ready[:0]
+        sent = np.empty_like(ready) if self._is_told else ready[:0]
         free = self._worker_free[0]
         for server in range(self._servers)[::-1]:  # a backward pass begins with the last layers
             begin = np.maximum(entered, free)
@@ -167,7 +168,7 @@ class ServedInStep:
         updated: FloatArray,
         came: FloatArray,
     ) -> Iterator[StepRow]:
-        told = self._servers <= _MOST_TOLD
+        told = self._is_told
         # as they are pushed: the last server's first
         updates = (tuple(heard[::-1].tolist()), tuple(updated[::-1].tolist())) if told else ((), ())
         longest_update = float((updated - heard).max())
@@ -218,13 +219,22 @@ def _served(ready: FloatArray, free: FloatArray, hold: FloatArray) -> tuple[Floa
     them as they become ready, those of one moment by their order; `hold`, broadcast to that shape,
     is how long each keeps it, and `free`, shape (ports,), from when on it may begin.
     """
+    if not (ready[1:] < ready[:-1]).any():
+        return _in_turn(ready, free, np.broadcast_to(hold, ready.shape))
     order = np.argsort(ready, axis=0, kind="stable")
-    in_turn = np.take_along_axis(ready, order, axis=0)  # when they are ready, then when done
     holds = np.broadcast_to(hold, ready.shape)
     if holds.strides[0]:  # not alike for all messages of a port
         holds = np.take_along_axis(holds, order, axis=0)
-    for place, own in enumerate(in_turn):
-        free = np.maximum(own, free) + holds[place]
-        in_turn[place] = free
-    np.put_along_axis(ready, order, in_turn, axis=0)
+    done, free = _in_turn(np.take_along_axis(ready, order, axis=0), free, holds)
+    np.put_along_axis(ready, order, done, axis=0)
+    return ready, free
+
+
+def _in_turn(
+    ready: FloatArray, free: FloatArray, holds: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """As `_served`, of messages that become ready one after another."""
+    for own, hold in zip(ready, holds, strict=True):
+        free = np.maximum(own, free) + hold
+        own[:] = free
     return ready, free
