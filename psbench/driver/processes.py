@@ -64,6 +64,7 @@ class Processes(Executor):
                 [sys.executable, "-m", "psbench.driver.process"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                process_group=0,  # what ends our whole group is for us to hear, and to end them
             )
             self._started.append(process)
             self._own.process = process

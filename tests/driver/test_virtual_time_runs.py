@@ -132,3 +132,15 @@ def test_where_ray_runs_its_tasks_simulate(tmp_path, monkeypatch, short_folder):
         ray.shutdown()
     for one, other in zip(frames(by_ray), frames(alone), strict=True):
         assert one.equals(other)
+
+
+def test_a_signal_to_the_whole_group_interrupts_and_fails_no_trial(command, tmp_path):
+    spec = command.write(LONG)
+    process = command.start("run", spec, "--out", "here")  # in a group of its own
+    started(process, command, WORKER)
+    time.sleep(1)
+    os.killpg(process.pid, signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert command.nothing_left()
+    assert psbench.load(tmp_path / "here").trials.empty
