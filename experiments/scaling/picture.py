@@ -1,171 +1,193 @@
-"""Draw how strategies scale in virtual time, and mark where one passes another.
+"""The picture: how much of linear scaling is left, a panel a model and network.
 
-psbench run experiments/scaling/spec.yaml --out flat
-psbench run experiments/scaling/hosts.yaml --out hosts
-python experiments/scaling/picture.py flat hosts results/scaling-simulated.png
+    python experiments/scaling/picture.py RUN_OF_SPEC RUN_OF_HOSTS
+
+draws results/scaling-simulated.png.
 """
 
-import math
+import io
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import pandas as pd
+from crossovers import FEWEST, Crossover, crossovers
+from figures import ONE_EACH, RAILS, efficiencies, step_times
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
+from matplotlib.figure import Figure
+from PIL import Image
 
-import psbench
-
-TITLES = {"resnet50": "ResNet-50", "vgg16": "VGG-16"}
-NETWORKS = {"ethernet-25g": "25 GbE, TCP", "rdma-100g": "100 Gbit/s RDMA"}
-LINES = {  # by the label's beginning: what it is called, colour, style
-    "ring": ("ring", "#0072b2", "-"),
-    "halving_doubling": ("halving-doubling", "#009e73", "-"),
-    "double_tree(chunks=auto)": ("double tree", "#56b4e9", "-"),
-    "tree(chunks=auto)": ("tree", "#999999", "-"),
-    "hierarchical_rails, 8 a host": ("rails, 8 a host", "#5e3c99", "-"),
-    "ps-sync": ("PS, 1 server", "#b2182b", "--"),
-    "ps-sync(servers=8)": ("PS, 8 servers", "#e08214", "--"),
-    "ps-sync(servers=64)": ("PS, 64 servers", "#cc79a7", "--"),
-    "ps-sync(servers=workers)": ("PS, p servers", "#000000", "--"),
-}
-FLAT = ("ring", "halving_doubling", "double_tree(chunks=auto)", "tree(chunks=auto)")
-MARKED = (  # whose crossings are marked, with whom
-    ("ps-sync(servers=8)", "the best all-reduce"),
-    ("ps-sync(servers=64)", "the best all-reduce"),
-    ("ring", "ps-sync(servers=workers)"),
-    ("ring", "double_tree(chunks=auto)"),
+PICTURE = Path(__file__).parents[2] / "results" / "scaling-simulated.png"
+MODELS = {"resnet50": "ResNet-50", "vgg16": "VGG-16"}
+NETWORKS = {"ethernet-25g": "25 Gbit/s Ethernet", "rdma-100g": "100 Gbit/s RDMA"}
+TITLE = "How synchronous training scales, in virtual time: all-reduce and parameter servers (PS)"
+SUBTITLE = (
+    "32 samples a worker, float32, all gradients at once after the backward pass (no overlap). A"
+    " card for each worker, and for each server (PS), which are on other hosts;\n"
+    "dashed: by rails, where 8 workers of a host share one card. Scales differ from panel to panel."
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Crossing:
-    """From so many workers on, `behind` takes longer than `ahead` did before."""
+class Look(NamedTuple):
+    """How a strategy is drawn, and what it is called at the right."""
 
-    behind: str
-    ahead: str
-    workers: float
-
-
-def crossing(behind: dict[int, float], ahead: dict[int, float]) -> float | None:
-    """Return from how many workers on the first takes longer than the second for good, between two
-    measured worlds by their logarithms; None where it never does, or always has.
-
-    Both are seconds a step by the number of workers.
-    """
-    worlds = sorted(behind.keys() & ahead.keys())
-    gaps = [math.log(behind[p] / ahead[p]) for p in worlds]
-    for place in range(len(worlds) - 1, 0, -1):
-        before, after = gaps[place - 1], gaps[place]
-        if before <= 0 < after and all(gap > 0 for gap in gaps[place:]):
-            share = -before / (after - before)
-            low, high = math.log(worlds[place - 1]), math.log(worlds[place])
-            return math.exp(low + share * (high - low))
-    return None
+    colour: str
+    label: str
+    width: float = 1.5
+    style: str = "-"
 
 
-def steps(run: str, suffix: str = "") -> pd.DataFrame:
-    """Return task, network, strategy (with `suffix`), workers and step_s of a run's cells."""
-    summary = psbench.load(run).summary()
-    strategy = summary["label"].str.replace(r", \d+ workers?.*", "", regex=True) + suffix
-    return pd.DataFrame(
-        {
-            "task": summary["task"],
-            "network": summary["network.preset"],
-            "strategy": strategy,
-            "workers": summary["workers"],
-            "step_s": summary["step_s"],
-        }
-    )
+LOOKS = {
+    "halving-doubling": Look("#111111", "halving-doubling", width=3.2),
+    "ring": Look("#1F83C6", "ring"),
+    "double tree": Look("#AA3377", "double tree"),
+    "tree": Look("#D55E00", "tree"),
+    RAILS: Look("#6A5ACD", "rails, 8 a host", style="--"),
+    ONE_EACH: Look("#0B5D3B", "PS = workers"),
+    "64 servers": Look("#2E9E5B", "64 PS"),
+    "8 servers": Look("#69B578", "8 PS"),
+    "1 server": Look("#9CCB94", "1 PS"),
+}
+"""By strategy; what is drawn later lies above."""
+LINE = 0.05
+"""The height of a label, where that of a panel is 1."""
+MARKS = "#C1121F"
 
 
-def by_workers(panel: pd.DataFrame) -> dict[str, dict[int, float]]:
-    """Return seconds a step by strategy and workers, with those of the best flat all-reduce."""
-    found = {
-        name: dict(zip(own["workers"], own["step_s"], strict=True))
-        for name, own in panel.groupby("strategy")
-    }
-    worlds = found["ring"].keys()
-    found["the best all-reduce"] = {p: min(found[name][p] for name in FLAT) for p in worlds}
-    return found
+def picture(times: pd.DataFrame, path: Path) -> None:
+    """Draw a row of panels a model, a panel a network, into a PNG."""
+    models = [name for name in MODELS if name in set(times["model"])]
+    networks = [name for name in NETWORKS if name in set(times["network"])]
+    size = {"figsize": (6 * len(networks), 1.1 + 3.9 * len(models)), "squeeze": False}
+    figure, panels = plt.subplots(len(models), len(networks), **size)
+    for row, model in zip(panels, models, strict=True):
+        row[0].set_ylabel("samples/s, % of linear scaling\nof one worker alone")
+        for panel, network in zip(row, networks, strict=True):
+            own = times[(times["model"] == model) & (times["network"] == network)]
+            panel.set_title(f"{MODELS[model]}, {NETWORKS[network]}", fontweight="bold", fontsize=11)
+            draw(panel, efficiencies(own), own)
+    for panel in panels[-1]:
+        panel.set_xlabel("workers")
+    height = figure.get_figheight()
+    figure.suptitle(TITLE, x=0.01, y=1 - 0.12 / height, ha="left", fontweight="bold", fontsize=13)
+    figure.text(0.01, 1 - 0.38 / height, SUBTITLE, ha="left", va="top", fontsize=9.5, color="0.25")
+    figure.tight_layout(rect=(0, 0, 1, 1 - 0.45 / height), w_pad=2)
+    save(figure, path)
+    plt.close(figure)
 
 
-def crossings(found: dict[str, dict[int, float]]) -> list[Crossing]:
-    """Return those that are MARKED, as far as they are there."""
-    pairs = [(*pair, crossing(found[pair[0]], found[pair[1]])) for pair in MARKED]
-    return [Crossing(behind=b, ahead=a, workers=p) for b, a, p in pairs if p is not None]
-
-
-def draw(axes: Axes, found: dict[str, dict[int, float]]) -> None:
-    """Draw one panel: efficiency over workers."""
-    alone = found["ring"][1]
-    for name, (label, colour, style) in LINES.items():
-        own = {p: 100 * alone / seconds for p, seconds in sorted(found[name].items()) if p > 1}
-        axes.plot(
-            list(own), list(own.values()), style, color=colour, label=label,
-            linewidth=1.8, marker="o", markersize=2.5,
+def draw(panel: Axes, shares: pd.DataFrame, times: pd.DataFrame) -> None:
+    """Draw a line a strategy, where workers have others, on other hosts, to agree with."""
+    hosts = times.set_index(["workers", "strategy"])["ranks_per_host"]
+    ends = []
+    for name, look in LOOKS.items():
+        if name not in shares:
+            continue
+        alone = max(FEWEST - 1, int(hosts.xs(name, level="strategy").max()))
+        line = shares.loc[shares.index > alone, name].dropna()
+        panel.plot(
+            line.index, line, color=look.colour, linestyle=look.style, linewidth=look.width,
+            marker="o", markersize=look.width + 1.5,
         )  # fmt: skip
-    for number, one in enumerate(crossings(found)):
-        behind = sorted(found[one.behind].items())
-        worlds, seconds = zip(*behind, strict=True)
-        place = next(i for i, p in enumerate(worlds) if p >= one.workers)
-        low, high = worlds[place - 1], worlds[place]
-        share = math.log(one.workers / low) / math.log(high / low)
-        at = seconds[place - 1] ** (1 - share) * seconds[place] ** share
-        spot = {"color": "white", "markeredgecolor": "black", "markersize": 10}
-        axes.plot([one.workers], [100 * alone / at], "o", **spot)
-        axes.annotate(
-            str(number + 1), (one.workers, 100 * alone / at), ha="center", va="center", fontsize=6.5
+        ends.append((float(line.iloc[-1]), look))
+    shown = shares[shares.index >= FEWEST]
+    panel.set_xscale("log", base=2)
+    panel.set_xticks(list(shown.index), [f"{count:,}" for count in shown.index], fontsize=8)
+    panel.minorticks_off()
+    panel.set_xlim(shown.index.min() / 1.15, shown.index.max() * 1.1)
+    panel.set_ylim(0, 1.22 * max(line.get_ydata().max() for line in panel.lines))
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.grid(alpha=0.2)
+    label(panel, ends)
+    mark(panel, crossovers(shares))
+
+
+def label(panel: Axes, ends: Sequence[tuple[float, Look]]) -> None:
+    """Name each line at its end, as near to that as its neighbours allow."""
+    top = panel.get_ylim()[1]
+    ordered = sorted(ends, key=lambda one: one[0])
+    heights = apart([max(LINE, end / top) for end, _ in ordered], LINE)  # none below the axis
+    for height, (end, look) in zip(heights, ordered, strict=True):
+        panel.annotate(
+            look.label,
+            (1, end / top),
+            (1.05, height),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            color=look.colour,
+            fontsize=8.5,
+            va="center",
+            arrowprops={"arrowstyle": "-", "color": look.colour, "linewidth": 0.6, "shrinkA": 1},
+            annotation_clip=False,
         )
-    axes.set_xscale("log", base=2)
-    axes.set_xticks([4, 16, 64, 256, 1024, 4096])
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda p, _: f"{int(p):,}"))
-    axes.set_ylim(0, None)
-    axes.grid(alpha=0.25)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    words = [f"{number + 1}  {told(one)}" for number, one in enumerate(crossings(found))]
-    axes.text(
-        0.985, 0.97, "\n".join(words), transform=axes.transAxes, ha="right", va="top", fontsize=8,
-        multialignment="left",
-        bbox={"facecolor": "white", "edgecolor": "0.8", "boxstyle": "round,pad=0.4"},
+
+
+def apart(wanted: Sequence[float], gap: float) -> list[float]:
+    """Return heights as near to the `wanted`, ascending ones as keeps them `gap` apart: those that
+    are too near stand around their middle."""
+    groups: list[list[float]] = []
+    for one in wanted:
+        groups.append([one])
+        while len(groups) > 1 and _bottom(groups[-1], gap) < _bottom(groups[-2], gap) + gap * len(
+            groups[-2]
+        ):
+            groups[-2:] = [groups[-2] + groups[-1]]
+    return [_bottom(group, gap) + gap * place for group in groups for place in range(len(group))]
+
+
+def _bottom(group: Sequence[float], gap: float) -> float:
+    return sum(group) / len(group) - gap * (len(group) - 1) / 2
+
+
+def mark(panel: Axes, found: Sequence[Crossover]) -> None:
+    """Put a lettered dot at each crossover, and say above the lines what it is."""
+    notes = []
+    for place, one in enumerate(found):
+        letter = chr(ord("a") + place)
+        panel.plot(one.workers, one.height, "o", color=MARKS, markersize=6, zorder=5)
+        panel.annotate(
+            letter,
+            (one.workers, one.height),
+            (0, 5 if place % 2 == 0 else -13),  # those at one place beside each other
+            textcoords="offset points",
+            ha="center",
+            fontweight="bold",
+            color=MARKS,
+        )
+        notes.append(f"{letter}  from {two_digits(one.workers)}: {said(one)}")
+    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
+    panel.text(
+        1.0, 1.0, "\n".join(notes), transform=panel.transAxes, ha="right", va="top", fontsize=8.5,
+        color=MARKS, bbox=box,
     )  # fmt: skip
 
 
-def told(one: Crossing) -> str:
-    """Return a crossing in words."""
-    ahead = LINES[one.ahead][0] if one.ahead in LINES else one.ahead
-    digits = f"{one.workers:,.0f}" if one.workers < 100 else f"{round(one.workers, -1):,.0f}"
-    return f"{LINES[one.behind][0]} behind {ahead} from {digits} on"
+def two_digits(number: float) -> str:
+    return f"{round(float(f'{number:.1e}')):,}"
 
 
-def main(flat: str, hosts: str, target: str) -> None:
-    """Draw the runs in the folders `flat` and `hosts` into the file `target`."""
-    on_hosts = steps(hosts, ", 8 a host")
-    rails = on_hosts[on_hosts["strategy"].isin(LINES)]
-    rows = pd.concat([steps(flat), rails])
-    figure, panels = plt.subplots(2, 2, figsize=(12, 9), sharex=True, layout="constrained")
-    for row, (task, model) in zip(panels, TITLES.items(), strict=True):
-        for axes, (preset, network) in zip(row, NETWORKS.items(), strict=True):
-            panel = rows[(rows["task"] == task) & (rows["network"] == preset)]
-            found = by_workers(panel)
-            draw(axes, found)
-            axes.set_title(f"{model}, {network}", fontsize=11)
-            print(f"{model}, {network}")
-            for one in crossings(found):
-                print(f"  {told(one)}")
-    for axes in panels[:, 0]:
-        axes.set_ylabel("efficiency, % of p times one worker")
-    for axes in panels[-1]:
-        axes.set_xlabel("workers p, one a host but for rails (8 a host, one card)")
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
-    figure.suptitle(
-        "How strategies scale in virtual time: batch 32 a worker, all sent after the backward pass",
-        fontsize=13,
+def said(one: Crossover) -> str:
+    """Say who is ahead of whom."""
+    ahead, behind = (name.replace("servers", "PS") for name in (one.ahead, one.behind))
+    return (
+        f"as many PS as workers beat {behind}" if ahead == ONE_EACH else f"{ahead} beats {behind}"
     )
-    figure.savefig(target, dpi=85, pil_kwargs={"optimize": True})
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a PNG of few colours, a third as large."""
+    whole = io.BytesIO()
+    figure.savefig(whole, dpi=110)
+    Image.open(whole).convert("RGB").quantize(64).save(path, optimize=True)
+
+
+def main() -> None:
+    if not sys.argv[1:]:
+        raise SystemExit(__doc__)
+    picture(step_times(*sys.argv[1:]), PICTURE)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()
