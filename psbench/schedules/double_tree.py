@@ -168,9 +168,10 @@ def cost(
     An upper bound: as if all ranks waited for each other after each round. They nearly do, since a
     rank's next round waits for what it receives in this one; where bytes are all that costs it is
     exact for an even c. Else it is at most a third too high from 8 chunks on, as far as simulated,
-    and with one chunk, where most ranks are idle in most rounds, up to twice the time. That is where
-    ports serve messages in the order of the schedule. Where they serve what is ready first, as in
-    virtual time, ranks that run ahead get in the way of others: up to 1.23 times this, as seen.
+    and with one chunk, where most ranks are idle in most rounds, up to twice the time. That is
+    where ports serve messages in the order of the schedule. Where they serve what is ready first,
+    as in virtual time, ranks that run ahead get in the way of others: up to 1.23 times this, as
+    seen.
     """
     if world == 1:
         return 0.0
