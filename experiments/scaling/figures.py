@@ -31,6 +31,8 @@ def step_times(*runs: str) -> pd.DataFrame:
     records = []
     for run in runs:
         results = psbench.load(run)
+        if results.status != "finished":
+            raise SystemExit(f"{run} is not finished: psbench run --resume {run}")
         cells = {cell["id"]: cell for cell in results.manifest["cells"]}
         for trial in results.journal.trials:
             if trial.status != "ok":
