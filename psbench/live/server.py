@@ -81,8 +81,11 @@ class Server:
     def part(self, step: int) -> Tensor:
         """Return this server's part of the parameters that are evaluated as those of `step`: its
         version of that step or, if the trial ended before it made that, the last it made."""
-        made = (point.parameters for point in self.checkpoints if point.step == step)
-        return next(made, self.parameters)
+        for point in self.checkpoints:
+            if point.step == step:
+                kept: Tensor = point.parameters
+                return kept
+        return self.parameters
 
     @property
     def _last(self) -> ServedShard:

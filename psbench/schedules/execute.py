@@ -42,6 +42,8 @@ def execute(
         begin, end = bounds[round_.start].tolist(), bounds[round_.stop].tolist()
         transfers = list(zip(round_.src.tolist(), begin, end, strict=True))
         if rounded is not None:
+            some = bounds[round_.start] < bounds[round_.stop]
+            moved |= {*round_.src[some].tolist(), *round_.dst[some].tolist()}
             for src, low, high in transfers:
                 held[src][low:high] = rounded(held[src][low:high])
         # All sends read the values from before the round.
@@ -52,8 +54,6 @@ def execute(
                 np.add(own, messages[i], out=own)
             else:
                 own[:] = messages[i]
-        some = bounds[round_.start] < bounds[round_.stop]
-        moved |= {*round_.src[some].tolist(), *round_.dst[some].tolist()}
     if rounded is None:
         return held
     return [rounded(own) if rank in moved else own for rank, own in enumerate(held)]

@@ -24,7 +24,7 @@ from psbench.simulated.costs import Costs, FloatArray
 from psbench.simulated.ending import Ending
 from psbench.simulated.moved import Moved
 from psbench.simulated.vectors import Vectors
-from psbench.strategies import AllReduce, Command, Compute, Ready, Span, Wait
+from psbench.strategies import AllReduce, Command, Compute, Ready, Span, Step, Wait
 from psbench.trial import Checkpoint, Divergence, Plan
 
 _WIRE_BYTES = {"bf16": 2, "fp16": 2}
@@ -106,19 +106,19 @@ class Peers:
             samples=sum(self._samples),
             seconds=max(self._seconds),
             checkpoints=self._checkpoints,
-            fields=dict(self._total.columns()),
+            fields=self._total.columns(),
         )
 
     def _notes(self) -> _Notes:
         world = len(self._now)
         return _Notes(self._now.copy(), np.zeros(world), np.zeros(world), [0] * world)
 
-    def _carry_out_all(self, commands: Iterator[Command], step: int, notes: _Notes) -> Moved:
+    def _carry_out_all(self, commands: Step, step: int, notes: _Notes) -> Moved:
         """Carry out the commands of a step on all ranks; return what they sent and received."""
         handle: object = None
         while True:
             try:
-                command = commands.send(handle)  # type: ignore[attr-defined]
+                command = commands.send(handle)
             except StopIteration:
                 break
             handle = self._carry_out(command, step, notes)
@@ -186,7 +186,7 @@ class Peers:
     def _simulated(self, asked: Sequence[_Asked]) -> Outcome:
         if asked[0].command.schedule is None:
             return simulate_in_network(
-                [self._numel(one) * self._itemsize(one) for one in asked],
+                [_numel(one.command) * self._itemsize(one.command) for one in asked],
                 np.array([one.ready for one in asked]),
                 self._topology,
                 occupied=self._occupied,
@@ -194,8 +194,8 @@ class Peers:
         collectives = [
             Collective(
                 schedule=one.command.schedule,
-                numel=self._numel(one),
-                itemsize=self._itemsize(one),
+                numel=_numel(one.command),
+                itemsize=self._itemsize(one.command),
                 starts=one.ready,
             )
             for one in asked
@@ -203,17 +203,13 @@ class Peers:
         ]
         return simulate(collectives, self._topology, occupied=self._occupied)
 
-    def _numel(self, asked: _Asked) -> int:
-        return asked.command.bucket.stop - asked.command.bucket.start
-
-    def _itemsize(self, asked: _Asked) -> int:
-        wire = asked.command.wire_dtype
+    def _itemsize(self, command: AllReduce) -> int:
+        wire = command.wire_dtype
         return _WIRE_BYTES[wire] if wire else self._vectors.itemsize
 
     def _moves(self, command: AllReduce) -> Moved:
         """Return what each rank sends and receives of a bucket."""
-        asked = _Asked(command, ready=self._now)
-        numel, itemsize = self._numel(asked), self._itemsize(asked)
+        numel, itemsize = _numel(command), self._itemsize(command)
         if command.schedule is None:
             return Moved.each(len(self._now), messages=1, nbytes=numel * itemsize)
         own = traffic(command.schedule, numel, itemsize)
@@ -282,3 +278,7 @@ class Peers:
                 parameters=self._vectors.ranks[0].agreed(),
             )
             self._checkpoints.append(point)
+
+
+def _numel(command: AllReduce) -> int:
+    return command.bucket.stop - command.bucket.start

@@ -38,11 +38,6 @@ class ServedByEvents:
         self._servers = [self._server(number) for number in range(self._cell.servers)]
         self._workers += [self._worker(rank) for rank in range(self._cell.workers)]
 
-    @property
-    def events(self) -> int:
-        """How many have happened."""
-        return self._queue.happened
-
     def run(self) -> Iterator[list[StepRow]]:
         """Yield the rows of finished steps, some at a time."""
         self._open()

@@ -62,14 +62,6 @@ class ServedInStep:
         self._begun = np.zeros(cell.servers)  # when each server's timed part began
         self._ended = np.zeros(cell.servers)
 
-    @property
-    def events(self) -> int:
-        """How many there would be: messages that come and are all there, computing and updates
-        that end."""
-        messages = 2 * self._workers * self._servers
-        parts = self._workers * self._cell.accumulate
-        return self._cell.steps * (2 * messages + parts + self._servers)
-
     def run(self) -> Iterator[list[StepRow]]:
         """Yield the rows of all workers, a step at a time."""
         for step in range(self._cell.steps):

@@ -170,8 +170,10 @@ class VirtualServer:
     def part(self, step: int) -> Any:
         """Return this server's part of the parameters that are evaluated as those of `step`: its
         version of that step or, if the trial ended before it made that, the last it made."""
-        made = (point.parameters for point in self.trial.checkpoints if point.step == step)
-        return next(made, self._parameters())
+        for point in self.trial.checkpoints:
+            if point.step == step:
+                return point.parameters
+        return self._parameters()
 
     def _parameters(self) -> Any:
         return self._vectors.join([shard.parameters for shard in self.shards])
