@@ -16,3 +16,8 @@ def even_parts(total: int, parts: int) -> npt.NDArray[np.int64]:
     size, rest = divmod(total, parts)
     part = np.arange(parts + 1, dtype=np.int64)
     return part * size + part * rest // parts  # part * total could overflow
+
+
+def part_sizes(total: int, parts: int) -> npt.NDArray[np.int64]:
+    """Return the sizes of `parts` even parts of `total` elements, shape (parts,)."""
+    return np.diff(even_parts(total, parts))

@@ -8,7 +8,6 @@ answer with its copy to the device, the optimiser's step.
 import time
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 from psbench.live.collective import Collective, collective_for
@@ -41,12 +40,10 @@ from psbench.strategies import (
     Step,
     Wait,
 )
-from psbench.training import Learner, OwnVectors, Progress
+from psbench.training import WIRE_DTYPES, Learner, OwnVectors, Progress
 
 COLLECTIVES = 0
 """The channel of all-reduces."""
-
-WIRE_DTYPES: dict[str, torch.dtype] = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 class Served(NamedTuple):

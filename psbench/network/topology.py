@@ -49,3 +49,8 @@ class Topology:
     def shares_cards(self) -> bool:
         """Whether any host has several ranks."""
         return len(set(self.hosts)) < len(self.hosts)
+
+    @property
+    def shares_nothing(self) -> bool:
+        """Whether each rank has a host of its own, and none is behind an uplink."""
+        return not self.shares_cards and self.hosts_per_group is None

@@ -15,12 +15,17 @@ from psbench.parameter_server import ShardStore
 from psbench.schedules import execute
 from psbench.spec import Trial
 from psbench.strategies import AllReduce, Command, Compute, Elastic, Outer, Span
-from psbench.training import Learner, OwnVectors, build_learner, check_tasks, stepped_by
+from psbench.training import (
+    WIRE_DTYPES,
+    Learner,
+    OwnVectors,
+    build_learner,
+    check_tasks,
+    stepped_by,
+)
 from psbench.training.own_vectors import Update
 
 Array = npt.NDArray[Any]
-
-WIRE_DTYPES: dict[str, torch.dtype] = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 __all__ = ["RealVectors", "check_tasks"]
 

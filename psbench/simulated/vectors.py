@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from psbench.parameter_server import NullStore, ShardStore
-from psbench.parts import even_parts
+from psbench.parts import even_parts, part_sizes
 from psbench.strategies import AllReduce, Command, Compute, Elastic, Outer, Span
 
 Vector = Any
@@ -79,8 +79,7 @@ class SilentVectors:
     def __init__(self, *, numel: int, itemsize: int, batch: int, workers: int) -> None:
         self.numel = numel
         self.itemsize = itemsize
-        bounds = even_parts(batch, workers)
-        self.ranks = [_SilentRank(own) for own in (bounds[1:] - bounds[:-1]).tolist()]
+        self.ranks = [_SilentRank(own) for own in part_sizes(batch, workers).tolist()]
 
     def computing(self) -> AbstractContextManager[object]:
         return nullcontext()

@@ -10,6 +10,7 @@ from psbench.training.store import ElasticStore, Store, TorchStore
 from psbench.training.tasks import (
     DTYPES,
     TASKS,
+    WIRE_DTYPES,
     Data,
     Task,
     build_task,
@@ -20,6 +21,7 @@ from psbench.training.tasks import (
 __all__ = [
     "DTYPES",
     "TASKS",
+    "WIRE_DTYPES",
     "Data",
     "ElasticStore",
     "Learner",

@@ -23,7 +23,7 @@ from psbench.parameter_server import (
     Staleness,
     Synchronous,
 )
-from psbench.parts import even_parts
+from psbench.parts import part_sizes
 from psbench.spec import (
     ITEM_SIZES,
     AllReduce,
@@ -117,8 +117,7 @@ class Plan:
         batch = cell.global_batch
         if batch == 0:
             return [1 / cell.workers] * cell.workers
-        bounds = even_parts(batch, cell.workers)
-        return [own / batch for own in (bounds[1:] - bounds[:-1]).tolist()]
+        return [own / batch for own in part_sizes(batch, cell.workers).tolist()]
 
     def server_spans(self, numel: int, itemsize: int, server: int) -> list[Span]:
         """Return the shards of a server, of flat vectors as of `strategy`."""

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from psbench.parts import even_parts
+from psbench.parts import part_sizes
 from psbench.spec import Cell
 from psbench.trial.checkpoint import Checkpoint
 from psbench.trial.clock import TrialClock
@@ -31,8 +31,7 @@ class ServedTrial:
         self._warmup, self._last = (
             steps * versions_per_step // every for steps in (cell.warmup, cell.steps)
         )
-        bounds = even_parts(cell.global_batch, cell.workers)
-        self._slices = (bounds[1:] - bounds[:-1]).tolist()
+        self._slices = part_sizes(cell.global_batch, cell.workers).tolist()
         self._divergence = Divergence()
         self.clock = TrialClock()
         self.end = End.GO_ON

@@ -23,8 +23,9 @@ def simulate_by_arrival(
 
     Memory: about 100 bytes a message.
     """
-    link, shares = topology.between, topology.shares_cards or topology.hosts_per_group is not None
-    if shares or not (in_turn or len(collectives) == 1) or link.latency + link.overhead == 0:
+    link = topology.between
+    one_at_a_time = in_turn or len(collectives) == 1
+    if not (topology.shares_nothing and one_at_a_time and link.latency + link.overhead > 0):
         return None
     ports = Ports(topology, occupied or Occupied.nothing(topology))
     ready = np.array([own.ready for own in collectives])

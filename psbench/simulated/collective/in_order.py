@@ -49,7 +49,7 @@ def simulate_in_order(
 
 def _ports(topology: Topology, occupied: Occupied) -> Ports | SharedPorts | None:
     """Return what serves rounds; None where what happens at one moment has an order of its own."""
-    if not topology.shares_cards and topology.hosts_per_group is None:
+    if topology.shares_nothing:
         return Ports(topology, occupied)
     links = topology.between, topology.inside or topology.between
     return SharedPorts(topology, occupied) if all(map(_takes_time, links)) else None

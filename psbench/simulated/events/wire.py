@@ -66,9 +66,9 @@ class Wire(Protocol):
 
 def wire_over(topology: Topology, queue: EventQueue) -> Wire:
     """Return what carries messages over a topology."""
-    if topology.shares_cards or topology.hosts_per_group is not None:
-        return SharedWire(topology, queue)
-    return PortWire(len(topology.hosts), topology.between, queue)
+    if topology.shares_nothing:
+        return PortWire(len(topology.hosts), topology.between, queue)
+    return SharedWire(topology, queue)
 
 
 class PortWire:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from psbench.network import Topology
-from psbench.parts import even_parts
+from psbench.parts import part_sizes
 from psbench.results import StepRow
 from psbench.simulated.costs import Costs, FloatArray
 from psbench.simulated.ending import Ending
@@ -28,13 +28,12 @@ def goes_in_step(plan: Plan, vectors: Vectors, topology: Topology) -> bool:
     all workers; of workers with a host each, that push at once all they have computed; and of time
     alone."""
     strategy = plan.trial.cell.strategy
-    shares = topology.shares_cards or topology.hosts_per_group is not None
     return (
         isinstance(strategy, ParameterServer)
         and plan.rule().lock_step
         and strategy.bucket is None
         and not strategy.overlap
-        and not shares
+        and topology.shares_nothing
         and not vectors.is_real
     )
 
@@ -48,14 +47,12 @@ class ServedInStep:
         self._is_told = self._workers * self._servers <= _MOST_TOLD
         self._costs = Costs(plan, topology, vectors.numel * vectors.itemsize)
         link = topology.between
-        bounds = even_parts(vectors.numel, cell.servers)
-        self._nbytes = (bounds[1:] - bounds[:-1]) * vectors.itemsize
+        self._nbytes = part_sizes(vectors.numel, cell.servers) * vectors.itemsize
         nbytes = self._nbytes.astype(np.float64)
         self._hold: FloatArray = link.overhead + nbytes * link.byte_time
         self._wire = link.overhead + link.latency
         self._update: FloatArray = self._workers * (nbytes * link.reduce_time)
-        slices = even_parts(cell.global_batch, cell.workers)
-        self._samples: list[int] = (slices[1:] - slices[:-1]).tolist()
+        self._samples: list[int] = part_sizes(cell.global_batch, cell.workers).tolist()
         self._now = np.zeros(cell.workers)
         self._worker_free = np.zeros((2, cell.workers))  # ports, out and in
         self._server_free = np.zeros((2, cell.servers))

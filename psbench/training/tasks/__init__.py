@@ -9,11 +9,12 @@ from psbench.training.tasks.digits import digits_cnn, digits_mlp
 from psbench.training.tasks.logistic_regression import logistic_regression
 from psbench.training.tasks.mlp import mlp
 from psbench.training.tasks.own import own_task, working_folder
-from psbench.training.tasks.task import DTYPES, Data, Task, build_model, evaluate
+from psbench.training.tasks.task import DTYPES, WIRE_DTYPES, Data, Task, build_model, evaluate
 
 __all__ = [
     "DTYPES",
     "TASKS",
+    "WIRE_DTYPES",
     "Data",
     "Task",
     "build_model",

@@ -12,6 +12,7 @@ _INITIAL = 2  # tells this use of (seed, repeat) apart from others
 _PIECE = 256  # samples evaluated at once, so that memory stays bounded
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
+WIRE_DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 @dataclass(frozen=True, kw_only=True)
