@@ -11,6 +11,8 @@ from heapq import heappop, heappush
 import numpy as np
 from numba import njit
 
+from psbench.simulated.collective.serve_round import later
+
 NOTHING = -1
 INDEX = np.int32  # of messages and stages: there are less than 2^31 of either
 
@@ -89,15 +91,9 @@ def _numbered(collective, round_, src, dst, world):
 
 
 @njit(cache=True, inline="always")
-def _later(one, other):
-    """Return the later of two moments; `max` would look for NaN."""
-    return one if one > other else other
-
-
-@njit(cache=True, inline="always")
 def _take(port, ready, overhead, seconds):
     """Have a message that is ready then occupy one side of a port; return when it begins."""
-    begin = _later(ready, port.free)
+    begin = later(ready, port.free)
     port.free = begin + (overhead + seconds)
     port.busy += overhead + seconds
     port.card_free = begin + seconds
@@ -116,7 +112,7 @@ def _enter(rank, own, moment, stages, first, ready, starts, finishes):
         own.collective += 1
         if own.collective == len(first):
             break
-        moment = _later(moment, ready[own.collective, rank])
+        moment = later(moment, ready[own.collective, rank])
         starts[own.collective, rank] = moment
         stage = first[own.collective, rank]
     own.stage = stage
@@ -157,13 +153,13 @@ def serve_by_arrival(
                     own.place += 1
                     seconds = nbytes[i] * byte_time
                     begin = _take(ports_out[rank], own.entered, overhead, seconds)
-                    own.done = _later(own.done, begin + (overhead + seconds))
+                    own.done = later(own.done, begin + (overhead + seconds))
                     heappush(arrivals, (begin + wire, np.int64(i)))
                     break
                 own.waits = stages[own.stage].left > 0
                 if own.waits:
                     break
-                moment = _later(own.done, stages[own.stage].done)
+                moment = later(own.done, stages[own.stage].done)
                 _enter(rank, own, moment, stages, first, ready, starts, finishes)
         if not arrivals:
             return starts, finishes
@@ -173,11 +169,11 @@ def serve_by_arrival(
         end = _take(port, now, overhead, seconds) + (overhead + seconds)
         if reduce[i]:
             adding = nbytes[i] * reduce_time
-            end = _later(end, port.adder_free) + adding
+            end = later(end, port.adder_free) + adding
             port.adder_free = end
             port.adder_busy += adding
         stage = stages[into[i]]
-        stage.done = _later(stage.done, end)
+        stage.done = later(stage.done, end)
         stage.left -= 1
         receiver = ranks[dst[i]]
         done = stage.left == 0 and receiver.waits and receiver.stage == into[i]

@@ -19,7 +19,7 @@ together, which halves the time of 16,384 ranks."""
 
 
 @njit(cache=True, inline="always")
-def _later(one, other):
+def later(one, other):
     """Return the later of two moments; `max` would look for NaN."""
     return one if one > other else other
 
@@ -45,19 +45,19 @@ def serve_round(
         seconds = nbytes * byte_time
         hold = overhead + seconds
         port = ports_out[sender]  # those of its messages are ready in order: it enters in order
-        begin = _later(entered[sender], port.free)
+        begin = later(entered[sender], port.free)
         port.free = begin + hold
         port.busy += hold
         port.card_free = begin + seconds
         port.card_busy += seconds
         port.ready = entered[sender]
-        done[sender] = _later(done[sender], begin + hold)
+        done[sender] = later(done[sender], begin + hold)
         ready = begin + wire
         port = ports_in[receiver]
         if ready <= port.ready and (ready < port.ready or ready == begin):
             return False  # a message that takes no time may come of one that is behind it
         port.ready = ready
-        begin = _later(ready, port.free)
+        begin = later(ready, port.free)
         end = begin + hold
         port.free = end
         port.busy += hold
@@ -65,9 +65,9 @@ def serve_round(
         port.card_busy += seconds
         if reduce[i]:
             adding = nbytes * reduce_time
-            end = _later(end, port.adder_free) + adding
+            end = later(end, port.adder_free) + adding
             port.adder_free = end
             port.adder_busy += adding
-        done[receiver] = _later(done[receiver], end)
+        done[receiver] = later(done[receiver], end)
     entered[:] = done
     return True

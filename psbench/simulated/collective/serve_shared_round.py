@@ -9,6 +9,8 @@ than it had to be.
 import numpy as np
 from numba import njit
 
+from psbench.simulated.collective.serve_round import later
+
 SEND, RECEIVE = 0, 1
 
 RESOURCE = np.dtype(
@@ -20,11 +22,6 @@ RESOURCE = np.dtype(
     ]
 )
 """One side of a port, a card or an uplink, s."""
-
-
-@njit(cache=True, inline="always")
-def _later(one, other):
-    return one if one > other else other
 
 
 @njit(cache=True, inline="always")
@@ -46,13 +43,13 @@ def _take(resource, ready, begin, seconds):
 @njit(cache=True)
 def _begin(port, card, uplink, ready, hold, seconds, share, leaves_host, leaves_group):
     """Have a message begin on one side, and return when; NaN where that is not in order."""
-    begin = _later(ready, port.free)
+    begin = later(ready, port.free)
     in_order = _in_order(port, ready)
     if leaves_host:
-        begin = _later(begin, card.free)
+        begin = later(begin, card.free)
         in_order &= _in_order(card, ready)
     if leaves_group:
-        begin = _later(begin, uplink.free)
+        begin = later(begin, uplink.free)
         in_order &= _in_order(uplink, ready)
     if not in_order:
         return np.nan
@@ -92,7 +89,7 @@ def serve_shared_round(
             ports[SEND, sender], cards[SEND, from_host], uplinks[SEND, from_group],
             entered[sender], hold, seconds, share, ways[0], ways[1],
         )  # fmt: skip
-        done[sender] = _later(done[sender], began + hold)
+        done[sender] = later(done[sender], began + hold)
         begin = _begin(
             ports[RECEIVE, receiver], cards[RECEIVE, to_host], uplinks[RECEIVE, to_group],
             began + wire, hold, seconds, share, ways[0], ways[1],
@@ -103,9 +100,9 @@ def serve_shared_round(
         if reduce[i]:
             adder = adders[receiver]
             adding = nbytes * reduce_time
-            end = _later(end, adder.free) + adding
+            end = later(end, adder.free) + adding
             adder.free = end
             adder.busy += adding
-        done[receiver] = _later(done[receiver], end)
+        done[receiver] = later(done[receiver], end)
     entered[:] = done
     return True
