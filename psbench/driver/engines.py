@@ -6,10 +6,7 @@ from typing import Protocol, Self
 from psbench.driver.executors import executor_for
 from psbench.errors import PlacementError
 from psbench.results import EngineOutput
-from psbench.spec import Cell, NetworkFile, Trial
-
-Asked = tuple[Trial, str, int]
-"""A trial, its cell's id, and the number of the attempt at it."""
+from psbench.spec import Asked, Cell, NetworkFile, Trial
 
 
 class Engine(Protocol):

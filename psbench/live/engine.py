@@ -19,7 +19,7 @@ from psbench.live.placement import Layout, Pool
 from psbench.live.shard import check_shards
 from psbench.live.transports import OBJECT_STORE, prepare
 from psbench.results import NOT_PINNED, EngineOutput, crowded
-from psbench.spec import Cell, NetworkFile, Trial, needs_own_all_reduce
+from psbench.spec import Asked, Cell, NetworkFile, Trial, needs_own_all_reduce
 from psbench.training import check_tasks
 
 
@@ -84,7 +84,7 @@ class LiveEngine:
             warnings.append(NOT_PINNED)
         return warnings
 
-    def expect(self, asked: Sequence[tuple[Trial, str, int]]) -> None:
+    def expect(self, asked: Sequence[Asked]) -> None:
         """Trials are run one after the other, each when its time has come."""
 
     def run(

@@ -11,11 +11,8 @@ from typing import Self
 from psbench.errors import TrialError
 from psbench.results import EngineOutput
 from psbench.simulated.run_trial import failed_trial, run_trial
-from psbench.spec import Cell, ModelTask, NetworkFile, Trial
+from psbench.spec import Asked, Cell, ModelTask, NetworkFile, Trial
 from psbench.trial import Plan
-
-Asked = tuple[Trial, str, int]
-"""A trial, its cell's id, and the number of the attempt at it."""
 
 _AHEAD = 8  # trials that are simulated, or wait for that, before their rows are asked for
 _POLL_SECONDS = 0.1

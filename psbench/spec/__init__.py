@@ -14,7 +14,7 @@ from psbench.spec.any_strategy import (
     sums_over_ranks,
 )
 from psbench.spec.batch import Batch
-from psbench.spec.cell import Cell, Target, Trial
+from psbench.spec.cell import Cell, Target
 from psbench.spec.cluster import Cluster, gpus_for
 from psbench.spec.compute import Compute, Slow, Stragglers
 from psbench.spec.fields import cell_fields, varying_fields
@@ -59,6 +59,7 @@ from psbench.spec.task import (
     Task,
     Untrained,
 )
+from psbench.spec.trial import Asked, Trial
 
 __all__ = [
     "ALGORITHMS",
@@ -78,6 +79,7 @@ __all__ = [
     "TRANSPORTS",
     "Adam",
     "AllReduce",
+    "Asked",
     "Bare",
     "Batch",
     "Cell",

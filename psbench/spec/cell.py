@@ -1,6 +1,5 @@
 """One fully resolved point of a spec."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
@@ -9,20 +8,25 @@ from psbench.spec.any_strategy import (
     LocalSteps,
     Strategy,
     carrier,
-    is_colocated,
     needs_own_all_reduce,
     strategy_label,
     sums_over_ranks,
 )
 from psbench.spec.batch import Batch, Count
 from psbench.spec.cluster import Cluster, gpus_for
+from psbench.spec.cluster_fits import (
+    check_cluster,
+    gpus_per_worker_of,
+    per_host_of,
+    servers_of,
+)
 from psbench.spec.compute import Compute
 from psbench.spec.device import check_device, check_nccl, worker_device
 from psbench.spec.links import Network, NetworkField
 from psbench.spec.messages import MISSING, conflict, show, wrong
 from psbench.spec.names import Device, Engine, LrScaling, RealDevice, Reduce, Transport
 from psbench.spec.quantities import Duration
-from psbench.spec.strategy import NEEDS_HOSTS, AllReduce, Bare, ParameterServer
+from psbench.spec.strategy import Bare, ParameterServer
 from psbench.spec.strategy_fits import check_strategy
 from psbench.spec.structure import Frozen
 from psbench.spec.task import ModelTask, Optimizer, PayloadTask, ProfileTask, Task, Untrained
@@ -199,42 +203,8 @@ class Cell(Frozen):
 
     @field_validator("cluster")
     @classmethod
-    def _hosts_hold_the_workers(cls, cluster: Cluster | None, info: ValidationInfo) -> Any:
-        workers: int = info.data.get("workers", 0)
-        per_host = cluster.per_host(workers) if cluster and workers else None
-        if cluster and cluster.hosts and per_host:
-            used = -(-workers // per_host)
-            if used != cluster.hosts:
-                raise conflict(
-                    f"{count(workers, 'worker')}, {per_host} a host, are on {count(used, 'host')}"
-                    f" and not on {cluster.hosts}"
-                )
-        return cluster
-
-    @field_validator("cluster")
-    @classmethod
-    def _hosts_are_known(cls, cluster: Cluster | None, info: ValidationInfo) -> Any:
-        sums = carrier(info.data["strategy"]) if "strategy" in info.data else None
-        algorithm = sums.algorithm if isinstance(sums, AllReduce) else None
-        if algorithm in NEEDS_HOSTS and not (cluster and (cluster.hosts or cluster.ranks_per_host)):
-            raise conflict(
-                f"{algorithm} needs to know which ranks share a host;"
-                " set cluster.hosts or cluster.ranks_per_host"
-            )
-        return cluster
-
-    @field_validator("cluster")
-    @classmethod
-    def _one_server_clips(cls, cluster: Cluster | None, info: ValidationInfo) -> Any:
-        strategy, workers = info.data.get("strategy"), info.data.get("workers", 0)
-        known = workers and "engine" in info.data
-        if known and isinstance(strategy, ParameterServer) and strategy.clip_norm is not None:
-            servers = _servers(strategy, workers, cluster, info.data["engine"])
-            if servers > 1:
-                raise conflict(
-                    f"strategy.clip_norm is by the norm of the whole vector, and {servers} servers"
-                    " on these hosts keep parts of it; write strategy.servers: 1"
-                )
+    def _hosts_fit(cls, cluster: Cluster | None, info: ValidationInfo) -> Cluster | None:
+        check_cluster(cluster, info.data)
         return cluster
 
     @field_validator("cluster", "device", "pin")
@@ -249,7 +219,7 @@ class Cell(Frozen):
     @classmethod
     def _device_is_reserved(cls, device: Device, info: ValidationInfo) -> Device:
         if "cluster" in info.data:
-            check_device(device, _gpus_per_worker(info.data["cluster"]))
+            check_device(device, gpus_per_worker_of(info.data["cluster"]))
         return device
 
     @field_validator("warmup")
@@ -305,7 +275,7 @@ class Cell(Frozen):
                 f"{transport} has no all-reduce of its own for {carrier(strategy).kind}; write gloo"
             )
         if transport == "nccl" and strategy and {"cluster", "device"} <= info.data.keys():
-            check_nccl(strategy, info.data["device"], _gpus_per_worker(info.data["cluster"]))
+            check_nccl(strategy, info.data["device"], gpus_per_worker_of(info.data["cluster"]))
         return transport
 
     @property
@@ -324,7 +294,7 @@ class Cell(Frozen):
         served = carrier(self.strategy)
         if not isinstance(served, ParameterServer):
             return 0
-        return _servers(served, self.workers, self.cluster, self.engine)
+        return servers_of(served, self.workers, self.cluster, self.engine)
 
     @property
     def processes(self) -> int:
@@ -349,7 +319,7 @@ class Cell(Frozen):
     @property
     def gpus_per_worker(self) -> float:
         """GPUs, or the share of one, reserved for each worker."""
-        return _gpus_per_worker(self.cluster)
+        return gpus_per_worker_of(self.cluster)
 
     @property
     def gpus(self) -> float:
@@ -362,7 +332,7 @@ class Cell(Frozen):
     def ranks_per_host(self) -> int | None:
         """Workers on each logical host but perhaps the last; None where no hosts are asked for, and
         Ray places them. In virtual time each worker then has a host of its own."""
-        return _per_host(self.workers, self.cluster, self.engine)
+        return per_host_of(self.workers, self.cluster, self.engine)
 
     @property
     def optimizer(self) -> Optimizer | None:
@@ -383,34 +353,3 @@ class Cell(Frozen):
     def label(self) -> str:
         """The strategy and the number of workers, for people: "ring, 4 workers"."""
         return f"{strategy_label(self.strategy)}, {count(self.workers, 'worker')}"
-
-
-def _per_host(workers: int, cluster: Cluster | None, engine: Engine) -> int | None:
-    asked = cluster.per_host(workers) if cluster else None
-    return 1 if asked is None and engine == "simulated" else asked
-
-
-def _servers(
-    strategy: ParameterServer, workers: int, cluster: Cluster | None, engine: Engine
-) -> int:
-    if strategy.servers == "workers":
-        return workers
-    per_host = _per_host(workers, cluster, engine) if is_colocated(strategy) else None
-    return strategy.servers or (-(-workers // per_host) if per_host else 1)
-
-
-def _gpus_per_worker(cluster: Cluster | None) -> float:
-    return cluster.gpus_per_worker if cluster else 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trial:
-    """One repeat of a cell.
-
-    `repeat` counts from 0; `seed` is the spec's. Initial parameters and batches depend on
-    (seed, repeat, step) alone.
-    """
-
-    cell: Cell
-    repeat: int
-    seed: int
